@@ -1,0 +1,54 @@
+# `make demo` and `make test` are all that a fresh machine needs: each sets itself up.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+PROTO := protocol/worker/v1/worker.proto
+GENERATED := stdworker/wire/generated
+PYTEST_ARGS ?= -n 2 --dist loadgroup
+
+.PHONY: help setup demo test lint types generate generated bench clean
+
+help: ## show the targets
+	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
+
+$(BIN)/.ready: pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade 'pip>=25.1'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[engine]' --group test --group lint
+	@touch $@
+
+setup: $(BIN)/.ready ## create the virtual environment
+
+demo: setup ## run the examples on the embedded engine until every resource is Ready
+	$(BIN)/stdworker demo
+
+test: setup ## run the whole test suite
+	$(BIN)/python -m pytest $(PYTEST_ARGS)
+
+lint: setup ## ruff and the import contracts
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/lint-imports
+
+types: setup ## mypy, strict
+	$(BIN)/mypy
+
+# An old generator on purpose: its output loads on every newer protobuf runtime.
+.venv-protoc/.ready:
+	$(PYTHON) -m venv .venv-protoc
+	.venv-protoc/bin/python -m pip install --quiet --disable-pip-version-check 'grpcio-tools==1.62.3' 'setuptools<80'
+	@touch $@
+
+generate: .venv-protoc/.ready ## regenerate the protobuf code
+	@rm -rf .cache/generated && mkdir -p .cache/generated
+	.venv-protoc/bin/python -m grpc_tools.protoc -Iprotocol --python_out=.cache/generated --pyi_out=.cache/generated worker/v1/worker.proto
+	cp .cache/generated/worker/v1/worker_pb2.py .cache/generated/worker/v1/worker_pb2.pyi $(GENERATED)/
+
+generated: generate ## prove that the committed protobuf code matches the .proto
+	git diff --exit-code -- $(GENERATED)
+
+bench: setup ## print every figure beside its budget
+	$(BIN)/python -m bench
+
+clean: ## remove what the targets made
+	rm -rf $(VENV) .venv-protoc .cache .mypy_cache .pytest_cache .ruff_cache .hypothesis dist

@@ -1,0 +1,254 @@
+"""What goes into the store and comes out of it. Documents are verbatim text, instants are milliseconds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any
+
+from stdworker.model.config import ProviderConfig
+from stdworker.model.json_text import RawJson
+from stdworker.model.kind import KindVersion, Phase, Stage, Transition, Trigger
+from stdworker.model.outcome import Condition, Outcome
+from stdworker.model.resource import Operation, Ref, Resource
+from stdworker.model.task import Lease
+
+
+class Unset(Enum):
+    """A member that a request leaves out, which is not the same as null: absent is unchanged, null clears."""
+
+    UNSET = "unset"
+
+
+UNSET = Unset.UNSET
+
+
+# ---- what workers are handed, and what comes back ----
+
+
+@dataclass(slots=True)
+class Want:
+    """How many tasks of one pair a worker stream can take now."""
+
+    pair: KindVersion
+    credit: int
+    worker: str
+
+
+@dataclass(slots=True)
+class Claim:
+    """One leased stage, with all that its worker must know."""
+
+    lease: Lease
+    worker: str
+    stage: Stage
+    trigger: Trigger
+    reaction: str
+    pair: KindVersion
+    resource: Resource
+    manifest_version: int = 0
+    deadline_ms: int = 0
+    config_revision: int = 0
+    override: ProviderConfig = ProviderConfig()
+    observed: Sequence[Resource] = ()
+    descendants: Sequence[Resource] = ()
+    operation: Operation | None = None
+    transition: Transition | None = None
+    dedup_token: str = ""
+
+
+@dataclass(slots=True)
+class Settlement:
+    """A worker's result for one lease. With `error` the task failed."""
+
+    lease: Lease
+    stage: Stage
+    outcome: Outcome = field(default_factory=Outcome)
+    error: str = ""
+    reason: str = ""
+    terminal: bool = False
+    released: bool = False
+    retry_after_ms: int = 0
+
+
+@dataclass(slots=True)
+class VoidedLease:
+    """A lease that a newer generation or a deletion made void while its task runs."""
+
+    lease: Lease
+    broker: str
+    reason: str
+
+
+@dataclass(slots=True)
+class DefaultConfig:
+    """The default config of a pair; `revision` rises with each edit, deletion included."""
+
+    pair: KindVersion
+    config: ProviderConfig
+    revision: int
+
+
+# ---- what the API is handed, and what it shows ----
+
+
+@dataclass(slots=True)
+class ApplyDocument:
+    """A resource as someone declares it."""
+
+    kind: str
+    kind_version: int
+    name: str
+    spec: RawJson | None = None
+    labels: dict[str, str] | Unset | None = UNSET
+    provider_config_ref: str | Unset | None = UNSET
+
+
+@dataclass(slots=True)
+class ConditionRecord(Condition):
+    """A stored or synthesized condition."""
+
+    observed_generation: int = 0
+    last_transition_at_ms: int = 0
+
+
+@dataclass(slots=True)
+class WorkRecord:
+    """The task that a resource is queued or leased for."""
+
+    task_type: str
+    claimed_by: str | None
+    worker: str | None
+    attempts: int
+    available_at_ms: int
+    heartbeat_at_ms: int | None
+    progress: float | None = None
+    progress_message: str = ""
+
+
+@dataclass(slots=True)
+class ResourceRecord:
+    """All that is known of one resource."""
+
+    uid: str
+    kind: str
+    kind_version: int
+    name: str
+    owner: Ref | None
+    root: Ref | None
+    spec: RawJson | None
+    status: RawJson | None
+    labels: dict[str, str]
+    provider_config: str | None
+    generation: int
+    synced_gen: int
+    health_ok: bool
+    phase: Phase
+    is_ready: bool
+    finalizers: list[str]
+    failure_message: str
+    failure_reason: str
+    failure_terminal: bool
+    failure_attempts: int
+    next_attempt_at_ms: int | None
+    conditions: list[ConditionRecord]
+    created_at_ms: int
+    updated_at_ms: int
+    work: WorkRecord | None = None
+
+    @property
+    def ref(self) -> Ref:
+        return Ref(self.kind, self.name)
+
+
+@dataclass(slots=True)
+class Applied:
+    """What an apply did: `result` is created, configured or unchanged."""
+
+    result: str
+    resource: ResourceRecord
+
+
+@dataclass(slots=True)
+class ResourceFilter:
+    """Which resources a list shows; empty members don't filter, the others hold together."""
+
+    kinds: Sequence[str] = ()
+    pairs: Sequence[KindVersion] = ()
+    phases: Sequence[Phase] = ()
+    owners: Sequence[Ref] = ()
+    roots_only: bool = False
+    name: str = ""
+    labels: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class Edge:
+    """`dependent` depends on `dependency`; `flows` are (dependent_field, source_field) pairs."""
+
+    dependent: Ref
+    dependency: Ref
+    flows: Sequence[tuple[str, str]] = ()
+
+
+@dataclass(slots=True)
+class EventRecord:
+    """One line of the durable event sequence."""
+
+    seq: int
+    ref: Ref | None
+    uid: str | None
+    type: str
+    reason: str
+    message: str
+    actor: str
+    detail: dict[str, Any]
+    created_at_ms: int
+
+
+@dataclass(slots=True)
+class KindPolicy:
+    """The live policy of a kind version; 0 switches a limit off."""
+
+    max_inflight: int = 0
+    task_deadline_seconds: int = 0
+    resync_interval_seconds: int = 0
+    resync_recomposes: bool = False
+    orphan_grace_seconds: int = 0
+    max_transient_attempts: int = 0
+    retired: bool = False
+
+
+@dataclass(slots=True)
+class KindRecord:
+    """A published kind version."""
+
+    pair: KindVersion
+    manifest: RawJson
+    manifest_version: int
+    policy: KindPolicy
+    updated_at_ms: int
+
+
+@dataclass(slots=True)
+class ConfigRecord:
+    """A provider config."""
+
+    name: str
+    pair: KindVersion
+    is_default: bool
+    spec: RawJson | None
+    bundle: bytes | None
+    owner: Ref | None
+    revision: int
+    created_at_ms: int
+    updated_at_ms: int
+
+
+@dataclass(slots=True)
+class Page:
+    """A page of records and the cursor of the next one, None at the end."""
+
+    items: Sequence[Any]
+    cursor: str | None = None

@@ -1,0 +1,46 @@
+"""Every hook that a plugin may implement."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+import pluggy
+
+from stdworker.model.task import Provider, Result, Task
+
+if TYPE_CHECKING:
+    import click
+
+    from stdworker.model.settings import WorkerSettings
+
+PROJECT = "stdworker"
+hookspec = pluggy.HookspecMarker(PROJECT)
+hookimpl = pluggy.HookimplMarker(PROJECT)
+
+
+@hookspec
+def stdworker_providers(settings: WorkerSettings) -> Iterable[Provider]:
+    """The providers that this plugin serves, one for each kind version."""
+    return ()
+
+
+@hookspec
+def stdworker_kinds() -> Iterable[Mapping[str, Any]]:
+    """Kind files (manifest plus `default_config`) to ship, for `dev` and `conctl apply`."""
+    return ()
+
+
+@hookspec
+def stdworker_commands(cli: click.Group) -> None:
+    """Add commands to the `stdworker` command line."""
+
+
+@hookspec
+def stdworker_task_started(task: Task) -> None:
+    """A task begins to run. Must return at once."""
+
+
+@hookspec
+def stdworker_task_finished(task: Task, result: Result) -> None:
+    """A task ended. Must return at once."""

@@ -1,0 +1,358 @@
+"""JSON kept as text: specs, statuses and configs travel verbatim.
+
+Python's numbers can't hold every JSON number, and re-encoding loses key order, `1.0` against `1` and
+escapes. So a document is a `RawJson`: its bytes, checked once where it enters, decoded only for those who
+look inside. Two documents are *equal* when they are the same after sorting keys and dropping white space,
+with numbers compared as they are written (decision 33 of the design).
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from json.encoder import encode_basestring_ascii
+from typing import Any
+
+import msgspec
+import orjson
+
+from stdworker.errors import JsonError
+
+DEPTH_MAX = 100
+NUMBER_CHARACTERS_MAX = 1_000
+
+# Past 18 digits an integer may leave 64 bits, where orjson would turn it into a float.
+_LONG_NUMBER = re.compile(rb"\d{19}")
+
+
+class RawJson(bytes):
+    """One JSON document, verbatim. Compare with `==` for the same bytes, `equal` for the same document."""
+
+    __slots__ = ()
+
+    def value(self) -> Any:
+        """Decode it into a fresh Python value, integers exact at any size."""
+        return loads(self)
+
+    def __repr__(self) -> str:
+        return f"RawJson({bytes(self)!r})"
+
+
+def loads(document: bytes) -> Any:
+    """Decode checked JSON; integers of any size stay exact."""
+    if _LONG_NUMBER.search(document):
+        return json.loads(document)
+    return orjson.loads(document)
+
+
+def dumps(value: Any) -> RawJson:
+    """Encode a Python value, compact, ASCII only; a `RawJson` is returned as it is.
+
+    Raises JsonError, with the path, for what JSON can't say: NaN, infinities, lone surrogates, keys that
+    are not strings, objects of other types.
+    """
+    if isinstance(value, RawJson):
+        return value
+    try:
+        quick = orjson.dumps(value, option=_PLAIN)
+    except TypeError:  # more than 64 bits, or not JSON at all
+        quick = b"null"
+    if quick.isascii() and b"null" not in quick:  # orjson writes NaN as null
+        return RawJson(quick)
+    path, problem = _locate_unencodable(value, "", 0)
+    if problem:
+        raise JsonError(f"can't be written as JSON: {problem}", path=path, code="not_json")
+    return RawJson(json.dumps(value, separators=(",", ":")).encode("ascii"))
+
+
+def check(document: bytes, *, depth_max: int = DEPTH_MAX) -> RawJson:
+    """Accept a document that every JSON peer can carry unchanged, else raise a JsonError naming the path.
+
+    Refused: what is not JSON (RFC 8259), invalid UTF-8, NaN and infinities, numbers that overflow a double
+    or are longer than 1,000 characters, lone surrogates, duplicate keys at any depth, nesting below
+    `depth_max`. Cost: some microseconds a kilobyte; a document with suspicious traits is walked slowly.
+    """
+    try:
+        value = orjson.loads(document)
+    except orjson.JSONDecodeError:
+        return _check_slowly(document, depth_max)
+    if document.count(b"[") + document.count(b"{") > depth_max and _deeper(value, depth_max):
+        return _check_slowly(document, depth_max)
+    keys = _keys_seen(value)
+    if keys == document.count(b":") and not _LONG_NUMBER.search(document):
+        return RawJson(document)
+    return _check_hooked(document, depth_max)
+
+
+def ascii_line(document: bytes) -> bytes:
+    """The same document on one line of ASCII: other characters escaped, line breaks between tokens blank."""
+    if not document.isascii():
+        document = _escape(document)
+    if b"\n" in document or b"\r" in document:
+        document = document.translate(_LINE_BREAKS)  # checked JSON has raw ones only between tokens
+    return document
+
+
+def equal(a: bytes | None, b: bytes | None) -> bool:
+    """Is it the same document? Key order and white space don't count, the spelling of numbers does."""
+    if a is None or b is None:
+        return a is b
+    return a == b or _comparable(a) == _comparable(b)
+
+
+def members(document: bytes) -> dict[str, RawJson] | None:
+    """The members of an object with their values verbatim, or None when it is no object."""
+    try:
+        return {key: RawJson(raw) for key, raw in _MEMBERS.decode(document).items()}
+    except (msgspec.DecodeError, msgspec.ValidationError, RecursionError):
+        return None
+
+
+def elements(document: bytes) -> list[RawJson] | None:
+    """The elements of an array verbatim, or None when it is no array."""
+    try:
+        return [RawJson(raw) for raw in _ELEMENTS.decode(document)]
+    except (msgspec.DecodeError, msgspec.ValidationError, RecursionError):
+        return None
+
+
+def join_members(parts: dict[str, RawJson]) -> RawJson:
+    """The inverse of `members`: an object of verbatim values."""
+    inner = b",".join(encode_basestring_ascii(key).encode("ascii") + b":" + raw for key, raw in parts.items())
+    return RawJson(b"{" + inner + b"}")
+
+
+def join_elements(parts: list[RawJson]) -> RawJson:
+    """The inverse of `elements`: an array of verbatim values."""
+    return RawJson(b"[" + b",".join(parts) + b"]")
+
+
+_PLAIN = orjson.OPT_PASSTHROUGH_DATACLASS | orjson.OPT_PASSTHROUGH_DATETIME | orjson.OPT_PASSTHROUGH_SUBCLASS
+_MEMBERS = msgspec.json.Decoder(dict[str, msgspec.Raw])
+_ELEMENTS = msgspec.json.Decoder(list[msgspec.Raw])
+_LINE_BREAKS = bytes.maketrans(b"\r\n", b"  ")
+
+
+class _Number(str):
+    """A number as written: equal only to the same spelling, never to a string."""
+
+    __slots__ = ()
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Number) and str.__eq__(self, other)
+
+    __hash__ = str.__hash__
+
+
+def _comparable(document: bytes) -> Any:
+    return json.loads(document, parse_int=_Number, parse_float=_Number, parse_constant=_Number)
+
+
+def _escape(document: bytes) -> bytes:
+    pieces = []
+    for piece in re.split(r"([^\x00-\x7f]+)", document.decode("utf-8")):
+        pieces.append(piece if piece.isascii() else encode_basestring_ascii(piece)[1:-1])
+    return "".join(pieces).encode("ascii")
+
+
+def _keys_seen(value: Any) -> int:
+    """How many object members a decoded value has; fewer than `":` in its text hints at duplicate keys."""
+    count = 0
+    todo = [value]
+    while todo:
+        item = todo.pop()
+        if type(item) is dict:
+            count += len(item)
+            todo.extend(v for v in item.values() if type(v) is dict or type(v) is list)
+        elif type(item) is list:
+            todo.extend(v for v in item if type(v) is dict or type(v) is list)
+    return count
+
+
+def _deeper(value: Any, depth_max: int) -> bool:
+    level = [value]
+    for _ in range(depth_max + 1):
+        level = (
+            [
+                inner
+                for item in level
+                for inner in (item.values() if type(item) is dict else item)
+                if type(inner) is dict or type(inner) is list
+            ]
+            if level and type(level[0]) in (dict, list)
+            else []
+        )
+        if not level:
+            return False
+    return True
+
+
+class _Doubtful(Exception):
+    pass
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> None:
+    if len({key for key, _ in pairs}) != len(pairs):
+        raise _Doubtful
+
+
+def _short(number: str) -> None:
+    if len(number) > NUMBER_CHARACTERS_MAX:
+        raise _Doubtful
+
+
+def _check_hooked(document: bytes, depth_max: int) -> RawJson:
+    """Duplicate keys and long numbers by the C scanner's hooks; the walker then names the place."""
+    try:
+        json.loads(document, object_pairs_hook=_unique, parse_int=_short, parse_float=_short)
+    except (_Doubtful, ValueError, RecursionError):
+        return _check_slowly(document, depth_max)
+    return RawJson(document)
+
+
+def _check_slowly(document: bytes, depth_max: int) -> RawJson:
+    try:
+        text = document.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise JsonError(f"byte {error.start} is not UTF-8", code="not_utf8") from None
+    _Walker(text, depth_max).document()
+    return RawJson(document)
+
+
+_TOKEN = re.compile(r"[ \t\r\n]*")
+_NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?", re.ASCII)
+_WORDS = {"true", "false", "null"}
+_BARE = re.compile(r"[-+A-Za-z0-9.]+")
+
+
+class _Walker:
+    """Walks a document token by token, knowing the path; only for documents that the quick test doubts."""
+
+    def __init__(self, text: str, depth_max: int) -> None:
+        self.text = text
+        self.depth_max = depth_max
+        self.at = 0
+
+    def document(self) -> None:
+        self.value("", 0)
+        self.blank()
+        if self.at != len(self.text):
+            raise JsonError(f"more text after the document, at character {self.at}", code="trailing_text")
+
+    def blank(self) -> str:
+        match = _TOKEN.match(self.text, self.at)
+        assert match is not None
+        self.at = match.end()
+        return self.text[self.at : self.at + 1]
+
+    def value(self, path: str, depth: int) -> None:
+        first = self.blank()
+        if first in ("{", "["):
+            if depth >= self.depth_max:
+                raise JsonError(f"nested deeper than {self.depth_max}", path=path, code="too_deep")
+            self.at += 1
+            (self.object if first == "{" else self.array)(path, depth + 1)
+        elif first == '"':
+            self.string(path)
+        else:
+            self.scalar(path)
+
+    def object(self, path: str, depth: int) -> None:
+        seen: set[str] = set()
+        if self.blank() == "}":
+            self.at += 1
+            return
+        while True:
+            if self.blank() != '"':
+                raise self.unexpected(path, "a key in double quotes")
+            key = self.string(path)
+            inner = f"{path}/{escape_token(key)}"
+            if key in seen:
+                raise JsonError("the key appears twice", path=inner, code="duplicate_key")
+            seen.add(key)
+            if self.blank() != ":":
+                raise self.unexpected(inner, "':'")
+            self.at += 1
+            self.value(inner, depth)
+            if self.closed(path, "}"):
+                return
+
+    def array(self, path: str, depth: int) -> None:
+        if self.blank() == "]":
+            self.at += 1
+            return
+        index = 0
+        while True:
+            self.value(f"{path}/{index}", depth)
+            index += 1
+            if self.closed(path, "]"):
+                return
+
+    def closed(self, path: str, closer: str) -> bool:
+        found = self.blank()
+        if found not in (",", closer):
+            raise self.unexpected(path, f"',' or '{closer}'")
+        self.at += 1
+        return found == closer
+
+    def string(self, path: str) -> str:
+        try:
+            value, self.at = json.decoder.scanstring(self.text, self.at + 1, True)  # type: ignore[attr-defined]
+        except json.JSONDecodeError as error:
+            raise JsonError(f"{error.msg} at character {error.pos}", path=path, code="bad_string") from None
+        if not value.isascii() and any("\ud800" <= c <= "\udfff" for c in value):
+            raise JsonError("a lone surrogate is not text", path=path, code="lone_surrogate")
+        return str(value)
+
+    def scalar(self, path: str) -> None:
+        match = _BARE.match(self.text, self.at)
+        token = match.group() if match else ""
+        if token in _WORDS:
+            self.at += len(token)
+            return
+        if token.lstrip("+-") in ("NaN", "Infinity", "nan", "inf"):
+            raise JsonError(f"{token} is not a JSON number", path=path, code="not_finite")
+        number = _NUMBER.fullmatch(token)
+        if not number:
+            raise self.unexpected(path, "a JSON value")
+        if len(token) > NUMBER_CHARACTERS_MAX:
+            raise JsonError(f"a number of {len(token)} characters", path=path, code="number_too_long")
+        if any(c in token for c in ".eE") and abs(float(token)) == float("inf"):
+            raise JsonError(f"{token} is too large for a JSON number", path=path, code="not_finite")
+        self.at += len(token)
+
+    def unexpected(self, path: str, expected: str) -> JsonError:
+        if self.at >= len(self.text):
+            return JsonError(f"the text ends where {expected} was expected", path=path, code="cut_short")
+        got = self.text[self.at : self.at + 20]
+        return JsonError(f"expected {expected} at character {self.at}, got {got!r}", path=path)
+
+
+def escape_token(key: str) -> str:
+    """One key as a reference token of an RFC 6901 pointer."""
+    return key.replace("~", "~0").replace("/", "~1")
+
+
+def _locate_unencodable(value: Any, path: str, depth: int) -> tuple[str, str]:
+    """Where a value stops being JSON, and why; ("", "") when nothing is found."""
+    if depth > DEPTH_MAX:
+        return path, f"nested deeper than {DEPTH_MAX}"
+    if isinstance(value, str):
+        lone = not value.isascii() and any("\ud800" <= c <= "\udfff" for c in value)
+        return (path, "a lone surrogate is not text") if lone else ("", "")
+    if isinstance(value, float) and (value != value or value in (float("inf"), float("-inf"))):
+        return path, f"{value} is not a JSON number"
+    items: list[tuple[Any, Any]] = []
+    if isinstance(value, dict):
+        items = list(value.items())
+    elif isinstance(value, list | tuple):
+        items = list(enumerate(value))
+    elif value is not None and not isinstance(value, bool | int | float):
+        return path, f"{type(value).__name__} is not a JSON type"
+    for key, inner in items:
+        if isinstance(value, dict) and not isinstance(key, str):
+            return path, f"the key {key!r} is not a string"
+        found = _locate_unencodable(inner, f"{path}/{escape_token(str(key))}", depth + 1)
+        if found != ("", ""):
+            return found
+    return "", ""

@@ -1,0 +1,90 @@
+"""Kinds and the words of their reactions."""
+
+from __future__ import annotations
+
+import re
+from enum import StrEnum
+from typing import NamedTuple
+
+KIND = re.compile(r"[a-z0-9][a-z0-9.-]{0,62}")
+RESOURCE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,252}")
+VERSION_MAX = 32_767
+
+
+class KindVersion(NamedTuple):
+    """A kind at one version (1 to 32767): what tasks are routed by. Sorts by name, then version."""
+
+    kind: str
+    version: int = 1
+
+    def __str__(self) -> str:
+        return f"{self.kind}@{self.version}"
+
+    @classmethod
+    def parse(cls, text: str) -> KindVersion:
+        """Read `name` or `name@version`; a bare name is version 1. Raises ValueError saying what is wrong."""
+        name, at, version = text.partition("@")
+        if not KIND.fullmatch(name):
+            raise ValueError(f"{name!r} is not a kind name (a-z, 0-9, '.', '-'; at most 63; first alphanumeric)")
+        if not at:
+            return cls(name)
+        if not version.isascii() or not version.isdigit() or not 1 <= int(version) <= VERSION_MAX:
+            raise ValueError(f"{version!r} is not a kind version (1 to {VERSION_MAX})")
+        return cls(name, int(version))
+
+
+class Trigger(StrEnum):
+    """What makes a reaction run; the spelling of manifests and of the stdio protocol."""
+
+    SPEC_CHANGE = "specChange"
+    CHILDREN_SETTLED = "childrenSettled"
+    DELETE_REQUESTED = "deleteRequested"
+    OPERATION = "operation"
+    REACTOR = "reactor"
+    RESYNC = "resync"
+
+
+class Stage(StrEnum):
+    """Which part of a resource's life a task runs. Logic looks at the stage, never at a reaction's name."""
+
+    COMPOSE = "compose"
+    WORK = "work"
+    ROLLUP = "rollup"
+    DELETE = "delete"
+    OPERATE = "operate"
+    REACT = "react"
+
+
+class Emit(StrEnum):
+    """What a reaction may hand back."""
+
+    CHILDREN = "children"
+    EDGES = "edges"
+    CONFIGS = "configs"
+    STATUS = "status"
+    CONDITIONS = "conditions"
+    FINALIZER = "finalizer"
+    OPERATION_OUTPUT = "operationOutput"
+    SIDE_EFFECT = "sideEffect"
+
+
+class Transition(StrEnum):
+    """The edges in a resource's life that a reactor can watch."""
+
+    CREATED = "created"
+    SYNCED = "synced"
+    DEGRADED = "degraded"
+    FAILED = "failed"
+    DELETED = "deleted"
+
+
+class Phase(StrEnum):
+    """Where a resource stands; derived, the first that applies in this order."""
+
+    DELETING = "Deleting"
+    QUARANTINED = "Quarantined"
+    FAILED = "Failed"
+    ORPHANED = "Orphaned"
+    DEGRADED = "Degraded"
+    READY = "Ready"
+    RECONCILING = "Reconciling"
