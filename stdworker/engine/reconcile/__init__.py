@@ -1,0 +1,7 @@
+"""Decisions over the store: what runs, what a result changes, what follows from it."""
+
+from stdworker.engine.reconcile.clock import Clock, SystemClock
+from stdworker.engine.reconcile.engine import Engine, EngineOptions
+from stdworker.engine.reconcile.watch import Hint, Watch
+
+__all__ = ["Clock", "Engine", "EngineOptions", "Hint", "SystemClock", "Watch"]

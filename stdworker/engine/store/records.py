@@ -23,6 +23,8 @@ class Unset(Enum):
 
 UNSET = Unset.UNSET
 
+_NO_CONFIG = ProviderConfig()
+
 
 # ---- what workers are handed, and what comes back ----
 
@@ -50,7 +52,7 @@ class Claim:
     manifest_version: int = 0
     deadline_ms: int = 0
     config_revision: int = 0
-    override: ProviderConfig = ProviderConfig()
+    override: ProviderConfig = _NO_CONFIG
     observed: Sequence[Resource] = ()
     descendants: Sequence[Resource] = ()
     operation: Operation | None = None

@@ -1,0 +1,80 @@
+"""Hints that something changed. A hint is never a fact: whoever gets one looks into the store."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+from typing import Literal, NamedTuple
+
+from stdworker.model.kind import KindVersion
+from stdworker.model.resource import Ref
+
+PENDING_HINTS_MAX = 10_000
+
+Topic = Literal["work", "config", "resource", "voided"]
+
+
+class Hint(NamedTuple):
+    """What may have changed.
+
+    `work`: tasks of `pair` can be claimed. `config`: the default of `pair` was edited. `voided`: a leased
+    task of `pair` lost its lease. `resource`: `ref` changed. An absent pair or ref means any.
+    """
+
+    topic: Topic
+    pair: KindVersion | None = None
+    ref: Ref | None = None
+
+
+class Watch:
+    """One listener. Hints wait for it, each once, so a slow listener costs no more than a quick one."""
+
+    def __init__(self, watches: Watches) -> None:
+        self._watches = watches
+        self._pending: set[Hint] = set()
+        self._arrived = asyncio.Event()
+
+    async def __aenter__(self) -> Watch:
+        self._watches.add(self)
+        return self
+
+    async def __aexit__(self, *exc_info: object) -> None:
+        self._watches.discard(self)
+
+    async def next(self, timeout_seconds: float) -> set[Hint]:
+        """The hints since the last call; waits for the first, and returns none when the time is over."""
+        if not self._pending:
+            self._arrived.clear()
+            try:
+                async with asyncio.timeout(timeout_seconds):
+                    await self._arrived.wait()
+            except TimeoutError:
+                return set()
+        hints, self._pending = self._pending, set()
+        return hints
+
+    def push(self, hints: Iterable[Hint]) -> None:
+        self._pending.update(hints)
+        if len(self._pending) > PENDING_HINTS_MAX:
+            self._pending = {hint._replace(ref=None) for hint in self._pending}
+        self._arrived.set()
+
+
+class Watches:
+    """All listeners of one engine; only touched on its event loop."""
+
+    def __init__(self) -> None:
+        self._open: set[Watch] = set()
+
+    def __bool__(self) -> bool:
+        return bool(self._open)
+
+    def add(self, watch: Watch) -> None:
+        self._open.add(watch)
+
+    def discard(self, watch: Watch) -> None:
+        self._open.discard(watch)
+
+    def publish(self, hints: Iterable[Hint]) -> None:
+        for watch in self._open:
+            watch.push(hints)
