@@ -149,10 +149,8 @@ def _comparable(document: bytes) -> Any:
 
 
 def _escape(document: bytes) -> bytes:
-    pieces = []
-    for piece in re.split(r"([^\x00-\x7f]+)", document.decode("utf-8")):
-        pieces.append(piece if piece.isascii() else encode_basestring_ascii(piece)[1:-1])
-    return "".join(pieces).encode("ascii")
+    pieces = re.split(r"([^\x00-\x7f]+)", document.decode("utf-8"))
+    return "".join(p if p.isascii() else encode_basestring_ascii(p)[1:-1] for p in pieces).encode("ascii")
 
 
 def _keys_seen(value: Any) -> int:

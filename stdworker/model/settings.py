@@ -5,16 +5,23 @@ Each reader raises SettingsError naming variable, value and expected form.
 
 from __future__ import annotations
 
+import os
+import re
 from collections.abc import Callable, Mapping
-from typing import TypeVar
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import NamedTuple, TypedDict, TypeVar
+from urllib.parse import urlsplit
 
 import durationpy
 
 from stdworker.errors import SettingsError
+from stdworker.model.kind import KindVersion
 
 T = TypeVar("T")
 
 LOG_LEVELS = ("debug", "info", "warn", "warning", "error")
+LOG_FORMATS = ("text", "json")
 
 
 class Environment:
@@ -88,6 +95,22 @@ class Environment:
 
         return self._read(name, default, "a list separated by commas, without empty entries", parse)
 
+    def kinds(self, name: str, default: tuple[KindVersion, ...]) -> tuple[KindVersion, ...]:
+        """A list of `name` or `name@version`; a bare name is version 1."""
+
+        def parse(text: str) -> tuple[KindVersion, ...]:
+            return tuple(dict.fromkeys(KindVersion.parse(part.strip()) for part in text.split(",")))
+
+        return self._read(name, default, "a list of kinds, each name or name@version, separated by commas", parse)
+
+    def folders(self, name: str) -> tuple[Path, ...]:
+        """Folders separated like those of PATH."""
+
+        def parse(text: str) -> tuple[Path, ...]:
+            return tuple(Path(part) for part in text.split(os.pathsep) if part)
+
+        return self._read(name, (), f"folders separated by {os.pathsep!r}", parse)
+
     def listen_address(self, name: str, default: tuple[str, int] | None) -> tuple[str, int] | None:
         """`host:port`, or `:port` for all interfaces."""
 
@@ -111,3 +134,154 @@ class Environment:
             raise
         except Exception:
             raise SettingsError(name, value, expected) from None
+
+
+class BrokerAddress(NamedTuple):
+    """Where a broker listens: `host:port` or `unix:///path`, and whether TLS is spoken there."""
+
+    target: str
+    tls: bool = False
+
+    @classmethod
+    def parse(cls, text: str, *, tls_by_default: bool = False) -> BrokerAddress:
+        """Read `http://host:port`, `https://host:port`, `unix:///path` or `host:port`; else ValueError."""
+        if text.startswith("unix:"):
+            return cls(_unix_target(text))
+        scheme, separator, rest = text.partition("://")
+        if not separator:
+            return cls(_host_and_port(text), tls_by_default)
+        if scheme not in ("http", "https"):
+            raise ValueError
+        return cls(_host_and_port(rest.removesuffix("/")), scheme == "https")
+
+
+def _unix_target(text: str) -> str:
+    path = text.removeprefix("unix://")
+    if not path.startswith("/") or path == "/":
+        raise ValueError
+    return f"unix://{path}"
+
+
+def _host_and_port(text: str) -> str:
+    parts = urlsplit(f"//{text}")
+    if parts.netloc != text or "@" in text or not parts.hostname or not parts.port or re.search(r"\s", text):
+        raise ValueError
+    return text
+
+
+BROKER_FORMS = "http://host:port, https://host:port, unix:///path or host:port"
+_STDIO = (KindVersion("stdio"),)
+_STDIO_COMPOSER = (KindVersion("stdio-composer"),)
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerSettings:
+    """What a worker's environment asks for. Durations are seconds, None is "not set"."""
+
+    broker: BrokerAddress | None = None
+    tls_cert_file: Path | None = None
+    tls_key_file: Path | None = None
+    broker_ca_file: Path | None = None
+    tls_reload_seconds: float = 30.0
+    max_parallel: int = 100
+    max_total: int | None = None
+    drain_seconds: float = 30.0
+    kinds: tuple[str, ...] = ()
+    health_address: tuple[str, int] | None = None
+    log_level: str = "info"
+    log_format: str = "text"
+    stdio_kinds: tuple[KindVersion, ...] = _STDIO
+    stdio_composer_kinds: tuple[KindVersion, ...] = _STDIO_COMPOSER
+    stdio_command: str | None = None
+    kinds_path: tuple[Path, ...] = ()
+    plugins: tuple[str, ...] | None = None
+    plugins_strict: bool = False
+
+    @classmethod
+    def from_environment(cls, variables: Mapping[str, str], *, dials: bool = True) -> WorkerSettings:
+        """Read every variable of a worker. Raises SettingsError for the first that is wrong.
+
+        Commands that never reach a broker say `dials=False`: BROKER_ADDR and TLS are then left out.
+        """
+        environment = Environment(variables)
+        leaves, composers = _stdio_kinds(environment)
+        plugins = environment.names("STDWORKER_PLUGINS", ())
+        settings = cls(
+            max_parallel=environment.integer("WORKER_MAX_PARALLEL", 100),
+            max_total=environment.integer("WORKER_MAX_TOTAL", 0) or None,
+            drain_seconds=environment.duration("WORKER_DRAIN_TIMEOUT", 30.0),
+            kinds=_allowed_kinds(environment),
+            health_address=environment.listen_address("HEALTH_ADDR", None),
+            log_level=environment.choice("LOG_LEVEL", "info", LOG_LEVELS),
+            log_format=environment.choice("LOG_FORMAT", "text", LOG_FORMATS),
+            stdio_kinds=leaves,
+            stdio_composer_kinds=composers,
+            stdio_command=environment.text("STDIO_COMMAND", "") or None,
+            kinds_path=environment.folders("STDWORKER_KINDS_PATH"),
+            plugins=plugins or None,
+            plugins_strict=environment.flag("STDWORKER_PLUGINS_STRICT"),
+        )
+        return replace(settings, **_connection(environment)) if dials else settings
+
+
+class _Connection(TypedDict):
+    broker: BrokerAddress
+    tls_cert_file: Path | None
+    tls_key_file: Path | None
+    broker_ca_file: Path | None
+    tls_reload_seconds: float
+
+
+def _connection(environment: Environment) -> _Connection:
+    cert, key, ca = (_file(environment, name) for name in ("TLS_CERT_FILE", "TLS_KEY_FILE", "BROKER_CA_FILE"))
+    for present, absent, name in ((cert, key, "TLS_KEY_FILE"), (key, cert, "TLS_CERT_FILE")):
+        if present and not absent:
+            raise SettingsError(name, None, "a file: certificate and key come together")
+    broker = _broker(environment, tls_by_default=bool(cert or ca))
+    if (cert or ca) and not broker.tls:
+        variable = "TLS_CERT_FILE" if cert else "BROKER_CA_FILE"
+        raise SettingsError(variable, str(cert or ca), "an https:// BROKER_ADDR beside it, or no TLS file at all")
+    return {
+        "broker": broker,
+        "tls_cert_file": cert,
+        "tls_key_file": key,
+        "broker_ca_file": ca,
+        "tls_reload_seconds": environment.duration("TLS_RELOAD_INTERVAL", 30.0),
+    }
+
+
+def _file(environment: Environment, name: str) -> Path | None:
+    text = environment.text(name, "")
+    if text and not Path(text).is_file():
+        raise SettingsError(name, text, "a file that exists")
+    return Path(text) if text else None
+
+
+def _broker(environment: Environment, *, tls_by_default: bool) -> BrokerAddress:
+    text = environment.required("BROKER_ADDR", BROKER_FORMS)
+    try:
+        return BrokerAddress.parse(text, tls_by_default=tls_by_default)
+    except ValueError:
+        raise SettingsError("BROKER_ADDR", text, BROKER_FORMS) from None
+
+
+def _allowed_kinds(environment: Environment) -> tuple[str, ...]:
+    """Checked, but as written: a bare name allows every version."""
+    environment.kinds("WORKER_KINDS", ())
+    return environment.names("WORKER_KINDS", ())
+
+
+def _stdio_kinds(environment: Environment) -> tuple[tuple[KindVersion, ...], tuple[KindVersion, ...]]:
+    """Setting one of the two lists drops the default of the other: a leaf-only worker is possible."""
+    given = {"STDIO_KINDS", "STDIO_COMPOSER_KINDS"} & environment.variables.keys()
+    leaves = environment.kinds("STDIO_KINDS", () if given else _STDIO)
+    composers = environment.kinds("STDIO_COMPOSER_KINDS", () if given else _STDIO_COMPOSER)
+    if both := set(leaves) & set(composers):
+        named = ", ".join(map(str, sorted(both)))
+        raise SettingsError(
+            "STDIO_COMPOSER_KINDS",
+            environment.variables["STDIO_COMPOSER_KINDS"],
+            "no kind that STDIO_KINDS names too",
+            hint=f"in both: {named}",
+        )
+    return leaves, composers
