@@ -42,7 +42,7 @@ def loads(document: bytes) -> Any:
     """Decode checked JSON; integers of any size stay exact."""
     if _LONG_NUMBER.search(document):
         return json.loads(document)
-    return orjson.loads(document)
+    return orjson.loads(memoryview(document))  # orjson refuses subclasses of bytes
 
 
 def dumps(value: Any) -> RawJson:
@@ -73,7 +73,7 @@ def check(document: bytes, *, depth_max: int = DEPTH_MAX) -> RawJson:
     `depth_max`. Cost: some microseconds a kilobyte; a document with suspicious traits is walked slowly.
     """
     try:
-        value = orjson.loads(document)
+        value = orjson.loads(memoryview(document))
     except orjson.JSONDecodeError:
         return _check_slowly(document, depth_max)
     if document.count(b"[") + document.count(b"{") > depth_max and _deeper(value, depth_max):

@@ -1,0 +1,134 @@
+"""Results, worker to broker: outcome or failure ⇄ StageComplete."""
+
+from __future__ import annotations
+
+from stdworker.errors import JsonError, Released, Retry, TaskFailure, Terminal
+from stdworker.model.json_text import dumps
+from stdworker.model.kind import Stage
+from stdworker.model.outcome import Outcome
+from stdworker.model.task import Lease, Result
+from stdworker.wire.convert import (
+    STAGES,
+    decode_child,
+    decode_condition,
+    decode_config_spec,
+    decode_document,
+    decode_edge,
+    encode_child,
+    encode_condition,
+    encode_config_spec,
+    encode_document,
+    encode_edge,
+)
+from stdworker.wire.generated import worker_pb2 as pb
+
+_NOTHING = Outcome()
+
+
+def encode_result(lease: Lease, stage: int, result: Result) -> pb.StageComplete:
+    """The frame that settles a lease; `stage` is the number as received, known or not.
+
+    An outcome that can't be sent (not JSON, children of a reaction that doesn't compose) settles as a
+    terminal failure that names the place.
+    """
+    message = _echo(lease, stage)
+    if result.failure is not None:
+        _fill_failure(message, result.failure)
+        return message
+    try:
+        _fill_outcome(message, result.outcome or _NOTHING)
+    except (JsonError, TypeError, ValueError, AttributeError) as error:
+        message = _echo(lease, stage)
+        _fill_failure(message, Terminal(f"the outcome can't be sent: {error}", reason="BadOutcome"))
+    return message
+
+
+def _echo(lease: Lease, stage: int) -> pb.StageComplete:
+    return pb.StageComplete(lease_token=lease.token, stage=stage, claim_epoch=lease.epoch)  # type: ignore[arg-type]
+
+
+def decode_result(message: pb.StageComplete) -> tuple[Lease, Stage | None, Result]:
+    """What a worker reported: the lease, the stage (None when unknown), outcome or failure.
+
+    A status sent beside a failure is its `status`.
+    """
+    lease = Lease(message.lease_token, message.claim_epoch)
+    stage = STAGES.get(message.stage)
+    if message.error_message or message.released:
+        return lease, stage, Result(failure=_decode_failure(message))
+    return lease, stage, Result(outcome=decode_outcome(message))
+
+
+def decode_outcome(message: pb.StageComplete) -> Outcome:
+    """What a successful stage handed back; a compose result's status and conditions come from inside it."""
+    if message.stage == pb.STAGE_COMPOSE and message.HasField("compose"):
+        return _decode_composed(message.compose)
+    return Outcome(
+        status=decode_document(message.status),
+        conditions=[decode_condition(condition) for condition in message.conditions],
+        output=decode_document(message.output),
+    )
+
+
+def _decode_composed(composed: pb.ComposeResult) -> Outcome:
+    return Outcome(
+        status=decode_document(composed.status),
+        conditions=[decode_condition(condition) for condition in composed.conditions],
+        children=[decode_child(child) for child in composed.desired],
+        edges=[decode_edge(edge) for edge in composed.edges],
+        configs=[decode_config_spec(config) for config in composed.configs],
+    )
+
+
+def _decode_failure(message: pb.StageComplete) -> TaskFailure:
+    text, reason, status = message.error_message, message.error_reason, decode_document(message.status)
+    if message.released:
+        return Released(text, reason=reason, status=status)
+    if message.terminal:
+        return Terminal(text, reason=reason, status=status)
+    after = message.retry_after_ms / 1_000 if message.retry_after_ms > 0 else None
+    return Retry(text, after=after, reason=reason, status=status)
+
+
+def _fill_failure(message: pb.StageComplete, failure: TaskFailure) -> None:
+    message.error_message = _encodable(str(failure)) or type(failure).__name__
+    message.error_reason = _encodable(failure.reason)
+    message.terminal = failure.terminal
+    message.released = failure.released
+    if isinstance(failure, Retry) and failure.after is not None:
+        message.retry_after_ms = max(1, round(failure.after * 1_000))
+    if failure.status is not None:
+        message.status = _status_beside(failure)
+
+
+def _status_beside(failure: TaskFailure) -> bytes:
+    try:
+        return dumps(failure.status)
+    except JsonError:
+        return b""
+
+
+def _fill_outcome(message: pb.StageComplete, outcome: Outcome) -> None:
+    if message.stage == pb.STAGE_COMPOSE:
+        _fill_composed(message.compose, outcome)
+        return
+    if outcome.children or outcome.edges or outcome.configs:
+        raise ValueError("children, edges and configs come from a compose reaction only")
+    if message.stage == pb.STAGE_OPERATE:
+        message.output = encode_document(outcome.output, "the output")
+    message.status = encode_document(outcome.status, "the status")
+    if outcome.conditions:
+        message.conditions.extend(map(encode_condition, outcome.conditions))
+
+
+def _fill_composed(composed: pb.ComposeResult, outcome: Outcome) -> None:
+    composed.SetInParent()  # a composite that wants no child says so
+    composed.desired.extend(map(encode_child, outcome.children))
+    composed.edges.extend(map(encode_edge, outcome.edges))
+    composed.configs.extend(map(encode_config_spec, outcome.configs))
+    composed.status = encode_document(outcome.status, "the status")
+    composed.conditions.extend(map(encode_condition, outcome.conditions))
+
+
+def _encodable(text: str) -> str:
+    return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode("utf-8")
