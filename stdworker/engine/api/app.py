@@ -1,0 +1,97 @@
+"""The application: routes, middleware, probes, the OpenAPI document and its page."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Collection
+
+from fastapi import APIRouter, FastAPI, Request
+from starlette.middleware.gzip import GZipMiddleware
+from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
+
+import stdworker
+from stdworker.engine.api import batch, configs, docs, kinds, metrics, openapi, problems, relations, resources, shapes
+from stdworker.engine.api.context import InEngine, answer
+from stdworker.engine.api.guard import Guard
+from stdworker.engine.reconcile import Engine
+
+GZIP_BYTES_MIN = 1_024
+GZIP_LEVEL = 4
+API_PREFIX = "/api/v1"
+
+
+def build_app(engine: Engine, *, store: str = "sqlite", hosts: Collection[str] = ()) -> FastAPI:
+    """The REST API over an open engine.
+
+    `store` is what `/version` calls the database. `hosts` are the names, beside loopback ones and addresses, by
+    which this API may be called; `*` stands for any.
+    """
+    app = FastAPI(
+        title="converge",
+        version=stdworker.__version__,
+        docs_url=None,
+        redoc_url=None,
+        openapi_url=None,
+        redirect_slashes=False,
+    )
+    app.state.engine = engine
+    app.state.store = store
+    problems.install(app)
+    for router in (_meta, batch.router, resources.router, relations.router, kinds.router, configs.router):
+        app.include_router(router, prefix=API_PREFIX)
+    app.include_router(_probes)
+    app.openapi = lambda: openapi.document(app)  # type: ignore[method-assign]
+    app.add_middleware(GZipMiddleware, minimum_size=GZIP_BYTES_MIN, compresslevel=GZIP_LEVEL)
+    app.add_middleware(metrics.Measure)
+    app.add_middleware(Guard, hosts=hosts)
+    return app
+
+
+_meta = APIRouter(tags=["engine"])
+_probes = APIRouter(include_in_schema=False)
+
+
+@_meta.get("/version", **openapi.documented("What answers", answer=shapes.VersionView))
+async def version(request: Request) -> Response:
+    return answer(shapes.VersionView(stdworker.__version__, "v1", platform.python_version(), request.app.state.store))
+
+
+@_probes.get("/livez")
+async def livez() -> Response:
+    return PlainTextResponse("ok")
+
+
+@_probes.get("/readyz")
+async def readyz(engine: InEngine) -> Response:
+    """Ready means that the store answers."""
+    try:
+        await engine.ping()
+    except Exception as error:
+        raise problems.Refused(503, "not_ready", f"the store doesn't answer: {error}") from error
+    return PlainTextResponse("ok")
+
+
+@_probes.get("/metrics")
+async def show_metrics(engine: InEngine) -> Response:
+    by_kind = (await engine.summary())["by_kind"]
+    return Response(metrics.exposition(by_kind), media_type=metrics.CONTENT_TYPE_LATEST)
+
+
+@_probes.get("/openapi.json")
+async def show_openapi(request: Request) -> Response:
+    return answer(openapi.document(request.app))
+
+
+@_probes.get("/docs")
+async def show_docs(request: Request) -> Response:
+    return HTMLResponse(docs.page(openapi.document(request.app)))
+
+
+@_probes.get("/docs.css")
+async def show_docs_style() -> Response:
+    return Response(docs.style(), media_type="text/css")
+
+
+@_probes.get("/")
+async def root() -> Response:
+    return RedirectResponse("/docs")

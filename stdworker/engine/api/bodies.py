@@ -1,0 +1,93 @@
+"""Reading request bodies: bounded, unzipped, checked as JSON every peer can carry, then decoded by shape."""
+
+from __future__ import annotations
+
+import re
+import zlib
+from collections.abc import AsyncIterator
+from typing import Any, TypeVar
+
+import msgspec
+from fastapi import Request
+
+from stdworker.engine.api.problems import Refused
+from stdworker.errors import ConfigKeyError, Invalid
+from stdworker.model.json_text import RawJson, check
+
+BODY_BYTES_MAX = 1 << 20
+RESOURCE_BYTES_MAX = 100 << 20
+CONFIG_BYTES_MAX = 50 << 20
+
+_Shape = TypeVar("_Shape")
+
+
+async def read(request: Request, limit_bytes: int = BODY_BYTES_MAX) -> RawJson:
+    """The whole body as checked JSON. Raises Refused (413, 415) and JsonError."""
+    body = b"".join([piece async for piece in pieces(request, limit_bytes)])
+    request.state.body = body
+    return check(body)
+
+
+async def pieces(request: Request, limit_bytes: int) -> AsyncIterator[bytes]:
+    """The body as it arrives, unzipped. Raises Refused when it is longer than `limit_bytes`."""
+    size = 0
+    async for piece in _unzipped(request, limit_bytes):
+        size += len(piece)
+        if size > limit_bytes:
+            raise Refused(413, "body_too_large", f"the body is larger than {limit_bytes:,} bytes")
+        yield piece
+
+
+async def _unzipped(request: Request, limit_bytes: int) -> AsyncIterator[bytes]:
+    encoding = request.headers.get("content-encoding", "identity").lower()
+    if encoding == "identity":
+        async for piece in request.stream():
+            yield piece
+        return
+    if encoding != "gzip":
+        raise Refused(415, "unknown_encoding", f"content-encoding {encoding!r} is not known; send gzip or none")
+    unzip = zlib.decompressobj(wbits=31)
+    try:
+        async for piece in request.stream():
+            yield unzip.decompress(piece, limit_bytes + 1)
+            while unzip.unconsumed_tail:
+                yield unzip.decompress(unzip.unconsumed_tail, limit_bytes + 1)
+    except zlib.error as error:
+        raise Refused(400, "bad_gzip", f"the body is not gzip: {error}") from None
+    if not unzip.eof:
+        raise Refused(400, "bad_gzip", "the gzip body ends early")
+
+
+def decode(body: bytes, shape: type[_Shape]) -> _Shape:
+    """A checked body as `shape`. Raises Invalid naming the member that doesn't fit."""
+    try:
+        return msgspec.json.decode(body, type=shape)
+    except msgspec.ValidationError as error:
+        raise unfit(error, shape) from None
+
+
+_UNKNOWN = re.compile(r"Object contains unknown field `(.*)`$", re.DOTALL)
+_MISSING = re.compile(r"Object missing required field `(.*)`$", re.DOTALL)
+
+
+def unfit(error: msgspec.ValidationError, shape: type[Any]) -> Invalid:
+    """What msgspec found, as a violation with a JSON pointer."""
+    text, _, place = str(error).partition(" - at `$")
+    path = place.rstrip("`").replace("[...]", "").replace("[", ".").replace("]", "").replace(".", "/")
+    hint = ""
+    if unknown := _UNKNOWN.match(text):
+        key = ConfigKeyError(unknown[1], (f.encode_name for f in msgspec.structs.fields(shape)))
+        path, text, hint = f"{path}/{unknown[1]}", key.message, key.hint
+    elif missing := _MISSING.match(text):
+        path, text = f"{path}/{missing[1]}", "it is required"
+    text = text.replace("`", "")
+    text = text[:1].lower() + text[1:]
+    return Invalid(f"{path or 'the body'}: {text}", [(path, text)], hint=hint, code="bad_body")
+
+
+def named(value: str, pattern: re.Pattern[str], path: str, expected: str) -> str:
+    """Refuse a name that doesn't match, in words instead of a pattern."""
+    if not pattern.fullmatch(value):
+        text = f"{value!r} is not {expected}"
+        raise Invalid(f"{path}: {text}", [(path, text)], code="bad_name")
+    return value

@@ -1,0 +1,88 @@
+"""Provider configs. Secrets are shown as `***` unless the caller asks for them, which is recorded."""
+
+from __future__ import annotations
+
+import logging
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Request
+from starlette.responses import Response
+
+from stdworker.engine.api import bodies, shapes, views
+from stdworker.engine.api.context import Actor, InEngine, answer, paged
+from stdworker.engine.api.openapi import APPLIED, PAGED, documented
+from stdworker.engine.api.queries import ConfigsQuery, RevealQuery
+from stdworker.errors import Invalid
+from stdworker.model.json_text import RawJson
+from stdworker.model.kind import KIND, RESOURCE_NAME, KindVersion
+from stdworker.model.secrets import is_masked
+
+router = APIRouter(prefix="/providerconfigs", tags=["provider configs"])
+
+EXAMPLE = {
+    "name": "greeter",
+    "kind": "greeter",
+    "kind_version": 1,
+    "is_default": True,
+    "spec": {"command": "./greeter", "settings": {"greeting": "Hello"}},
+}
+
+_log = logging.getLogger(__name__)
+
+
+@router.post(
+    "",
+    **documented(
+        "Declare a provider config",
+        answer=shapes.ConfigView,
+        also={201: shapes.ConfigView},
+        headers=APPLIED,
+        body=shapes.ConfigBody,
+        example=EXAMPLE,
+        problems=(400, 409, 413, 422),
+    ),
+)
+async def put(engine: InEngine, actor: Actor, request: Request) -> Response:
+    """An existing name is updated. A pair has at most one default."""
+    body = bodies.decode(await bodies.read(request, bodies.CONFIG_BYTES_MAX), shapes.ConfigBody)
+    bodies.named(body.name, RESOURCE_NAME, "/name", "a config name: letters, digits, '.', '_' and '-', at most 253")
+    bodies.named(body.kind, KIND, "/kind", "a kind name: at most 63 of a-z, 0-9, '.' and '-'")
+    result, record = await engine.put_config(
+        body.name,
+        KindVersion(body.kind, body.kind_version),
+        is_default=body.is_default,
+        spec=_spec(body),
+        bundle=body.data,
+        actor=actor,
+    )
+    status = 201 if result == "created" else 200
+    return answer(views.config(record, reveal=False), status, {"X-Apply-Result": result})
+
+
+def _spec(body: shapes.ConfigBody) -> RawJson | None:
+    spec = RawJson(body.spec)
+    if is_masked(spec):
+        told = "a masked secret can't be stored; read the config with reveal=true, or leave the secret as it was"
+        raise Invalid(f"/spec: {told}", [("/spec", told)], code="masked_secret")
+    return None if spec in (b"", b"null") else spec
+
+
+@router.get("", **documented("List provider configs", answer=shapes.Configs, headers=PAGED))
+async def list_configs(engine: InEngine, query: Annotated[ConfigsQuery, Query()]) -> Response:
+    pair = KindVersion(query.kind, query.kind_version or 1) if query.kind else None
+    page = await engine.configs(pair=pair, limit=query.limit, cursor=query.cursor)
+    return paged(shapes.Configs([views.config_summary(record) for record in page.items]), page.cursor)
+
+
+@router.get("/{name}", **documented("Get a provider config", answer=shapes.ConfigView, problems=(404,)))
+async def get(engine: InEngine, actor: Actor, name: str, query: Annotated[RevealQuery, Query()]) -> Response:
+    record = await engine.config(name)
+    if query.reveal:
+        _log.warning("the secrets of the provider config %s were shown to %s", name, actor)
+    return answer(views.config(record, reveal=query.reveal))
+
+
+@router.delete("/{name}", **documented("Delete a provider config", answer=shapes.Deleted, problems=(404, 409)))
+async def delete(engine: InEngine, actor: Actor, name: str) -> Response:
+    await engine.delete_config(name, actor)
+    return answer(shapes.Deleted())

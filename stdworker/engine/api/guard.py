@@ -1,0 +1,115 @@
+"""What every request passes before and after its route: who may ask, how long it may take, safe headers.
+
+A browser lends its user's place in the network to any page. So the Host must be one that no foreign name can
+stand for (DNS rebinding), and a write must neither come from a foreign origin nor be sendable by a plain form.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+from collections.abc import Collection
+from urllib.parse import urlsplit
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from stdworker.engine.api.problems import Refused, problem, problem_of, respond
+
+REQUEST_SECONDS = 30.0
+UNTIMED_SUFFIXES = ("/wait", "/resources/batch")
+
+SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
+JSON_TYPES = frozenset({"application/json", "application/x-ndjson"})
+
+HEADERS = {
+    "X-API-Version": "v1",
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "no-referrer",
+    "Content-Security-Policy": "default-src 'none'; style-src 'self'; frame-ancestors 'none'; base-uri 'none'",
+    "Cache-Control": "no-store",
+}
+
+
+class Guard:
+    """ASGI middleware. `hosts` are names, beside loopback ones and addresses, by which the API is called."""
+
+    def __init__(self, app: ASGIApp, hosts: Collection[str] = ()) -> None:
+        self.app = app
+        self.hosts = frozenset(host.lower() for host in hosts)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        answer = _Answer(send)
+        try:
+            self.admit(scope)
+        except Refused as refused:
+            await respond(problem_of(refused, scope["path"]))(scope, receive, answer)
+            return
+        try:
+            async with asyncio.timeout(None if scope["path"].endswith(UNTIMED_SUFFIXES) else REQUEST_SECONDS):
+                await self.app(scope, receive, answer)
+        except TimeoutError:
+            if answer.started:
+                raise
+            told = problem(503, "too_slow", f"no answer within {REQUEST_SECONDS:.0f} s", scope["path"])
+            await respond(told)(scope, receive, answer)
+
+    def admit(self, scope: Scope) -> None:
+        headers = Headers(scope=scope)
+        host = headers.get("host", "")
+        if not self.known(_hostname(host)):
+            raise Refused(
+                421,
+                "foreign_host",
+                f"the Host {host!r} is not one of this engine",
+                hint="use its address or a loopback name, or add the name to the engine's allowed hosts",
+            )
+        if scope["method"] in SAFE_METHODS:
+            return
+        origin = headers.get("origin")
+        if origin is not None and urlsplit(origin).netloc.lower() != host.lower():
+            raise Refused(403, "foreign_origin", f"writes from the origin {origin!r} are refused")
+        media_type = headers.get("content-type", "").partition(";")[0].strip().lower()
+        if media_type not in JSON_TYPES and (media_type or _has_body(headers)):
+            told = media_type or "nothing"
+            raise Refused(415, "not_json", f"the body's content-type is {told}; send application/json")
+
+    def known(self, hostname: str) -> bool:
+        if hostname in self.hosts or hostname == "localhost" or hostname.endswith(".localhost"):
+            return True
+        try:
+            ipaddress.ip_address(hostname)
+        except ValueError:
+            return "*" in self.hosts
+        return True
+
+
+class _Answer:
+    """Adds the headers, and remembers whether the answer has begun."""
+
+    def __init__(self, send: Send) -> None:
+        self.send = send
+        self.started = False
+
+    async def __call__(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self.started = True
+            headers = MutableHeaders(scope=message)
+            for name, value in HEADERS.items():
+                headers.setdefault(name, value)
+        await self.send(message)
+
+
+def _hostname(host: str) -> str:
+    try:
+        return (urlsplit(f"//{host}").hostname or "").lower()
+    except ValueError:
+        return ""
+
+
+def _has_body(headers: Headers) -> bool:
+    return "transfer-encoding" in headers or headers.get("content-length", "0") != "0"

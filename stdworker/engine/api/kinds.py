@@ -1,0 +1,137 @@
+"""Kinds: manifests, schemas, and the policy that is edited live."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import groupby
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Path, Query, Request
+from msgspec import UNSET, Raw
+from starlette.responses import Response
+
+from stdworker.engine.api import bodies, shapes, views
+from stdworker.engine.api.context import Actor, InEngine, answer
+from stdworker.engine.api.openapi import documented
+from stdworker.engine.api.queries import PublishQuery, SchemaQuery
+from stdworker.engine.store.records import KindRecord
+from stdworker.errors import Invalid, NotFound
+from stdworker.model.json_text import members
+from stdworker.model.kind import VERSION_MAX, KindVersion
+
+router = APIRouter(prefix="/kinds", tags=["kinds"])
+
+MANIFEST: dict[str, Any] = {"type": "object", "description": "A kind manifest; see protocol/kind/v1."}
+EXAMPLE = {
+    "kind": "greeter",
+    "kind_version": 1,
+    "description": "Says hello.",
+    "spec_schema": {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]},
+    "reactions": [{"name": "work", "trigger": "specChange", "emits": ["status", "conditions"]}],
+}
+SCHEMAS = ("spec_schema", "status_schema", "config_schema")
+ENVELOPE = ("type", "manifest_version", "$schema")  # what a document may carry beside the manifest itself
+
+VersionPath = Annotated[int, Path(ge=1, le=VERSION_MAX)]
+
+
+@router.get("", **documented("List kinds and their versions", answer=shapes.Kinds))
+async def list_kinds(engine: InEngine) -> Response:
+    records = sorted(await engine.kinds(), key=lambda record: record.pair)
+    return answer(
+        shapes.Kinds([_kind(kind, list(versions)) for kind, versions in groupby(records, lambda r: r.pair.kind)])
+    )
+
+
+def _kind(kind: str, records: list[KindRecord]) -> shapes.KindView:
+    description = (records[-1].manifest.value() or {}).get("description") or ""
+    return shapes.KindView(kind, [record.pair.version for record in records], description)
+
+
+@router.get("/manifests", **documented("List all manifests", answer=shapes.Manifests))
+async def manifests(engine: InEngine) -> Response:
+    records = sorted(await engine.kinds(), key=lambda record: record.pair)
+    return answer(shapes.Manifests([views.manifest(record) for record in records]))
+
+
+@router.get("/{kind}/schema", **documented("The schemas of a kind version", answer=shapes.KindSchema, problems=(404,)))
+async def schema(engine: InEngine, kind: str, query: Annotated[SchemaQuery, Query()]) -> Response:
+    version = query.kind_version or await _lowest_version(engine, kind)
+    manifest = members((await engine.kind(KindVersion(kind, version))).manifest) or {}
+    return answer(shapes.KindSchema(kind, version, *(Raw(manifest.get(name, b"null")) for name in SCHEMAS)))
+
+
+async def _lowest_version(engine: InEngine, kind: str) -> int:
+    versions = [record.pair.version for record in await engine.kinds() if record.pair.kind == kind]
+    if not versions:
+        raise NotFound(f"there is no kind {kind!r}")
+    return min(versions)
+
+
+@router.put(
+    "/{kind}/manifest",
+    **documented(
+        "Publish a kind version",
+        answer=MANIFEST,
+        body=MANIFEST,
+        example=EXAMPLE,
+        problems=(400, 409, 413, 422),
+    ),
+)
+async def publish(
+    engine: InEngine, actor: Actor, kind: str, request: Request, query: Annotated[PublishQuery, Query()]
+) -> Response:
+    """Answers the manifest with its `manifest_version`. A breaking change is refused unless forced."""
+    body = (await bodies.read(request)).value()
+    if not isinstance(body, dict):
+        raise Invalid("a manifest is an object", [("", "it is no object")])
+    manifest = {key: value for key, value in body.items() if key not in ENVELOPE}
+    if manifest.setdefault("kind", kind) != kind:
+        told = f"{manifest['kind']!r} is not the kind of the path, {kind!r}"
+        raise Invalid(f"/kind: {told}", [("/kind", told)])
+    return answer(views.manifest(await engine.publish_kind(manifest, actor, force=query.force)))
+
+
+@router.get(
+    "/{kind}/versions/{version}/manifest",
+    **documented("The manifest of a kind version", answer=MANIFEST, problems=(404,)),
+)
+async def manifest(engine: InEngine, kind: str, version: VersionPath) -> Response:
+    return answer(views.manifest(await engine.kind(KindVersion(kind, version))))
+
+
+@router.delete(
+    "/{kind}/versions/{version}/manifest",
+    **documented("Delete a kind version that nothing uses", answer=shapes.Deleted, problems=(404, 409)),
+)
+async def delete(engine: InEngine, actor: Actor, kind: str, version: VersionPath) -> Response:
+    await engine.delete_kind(KindVersion(kind, version), actor)
+    return answer(shapes.Deleted())
+
+
+@router.get(
+    "/{kind}/versions/{version}/config",
+    **documented("The live policy of a kind version", answer=shapes.PolicyView, problems=(404,)),
+)
+async def policy(engine: InEngine, kind: str, version: VersionPath) -> Response:
+    return answer(views.policy(await engine.kind(KindVersion(kind, version))))
+
+
+@router.put(
+    "/{kind}/versions/{version}/config",
+    **documented(
+        "Edit the live policy of a kind version",
+        answer=shapes.PolicyView,
+        body=shapes.PolicyBody,
+        example={"max_inflight": 8, "task_deadline_seconds": 60},
+        problems=(404, 422),
+    ),
+)
+async def set_policy(engine: InEngine, actor: Actor, kind: str, version: VersionPath, request: Request) -> Response:
+    """What the body leaves out keeps its value."""
+    body = bodies.decode(await bodies.read(request), shapes.PolicyBody)
+    pair = KindVersion(kind, version)
+    fields = {name: getattr(body, name) for name in shapes.PolicyView.__struct_fields__}
+    changed = {name: value for name, value in fields.items() if value is not UNSET}
+    new = replace((await engine.kind(pair)).policy, **changed)
+    return answer(views.policy(await engine.set_policy(pair, new, actor)))

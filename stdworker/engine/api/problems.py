@@ -1,0 +1,137 @@
+"""Errors as problem+json: one table says which class is which status."""
+
+from __future__ import annotations
+
+import http
+import logging
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+from starlette.responses import Response
+
+from stdworker import errors
+from stdworker.engine.api.shapes import ErrorView, Problem, encode
+from stdworker.model.json_text import escape_token
+
+CODE_PREFIX = "urn:converge:problem:"
+MEDIA_TYPE = "application/problem+json"
+VALUE_CHARACTERS_MAX = 200
+
+STATUS_OF_CLASS: dict[type[errors.StdworkerError], int] = {
+    errors.NotFound: 404,
+    errors.Conflict: 409,
+    errors.Invalid: 422,
+    errors.ConfigError: 422,
+    errors.SettingsError: 422,
+    errors.JsonError: 400,
+}
+STATUS_OF_CODE = {"schema_violation": 400, "bad_cursor": 400}
+
+_log = logging.getLogger(__name__)
+
+
+class Refused(errors.RequestError):
+    """The API itself turns a request away; `status` is the HTTP status."""
+
+    def __init__(self, status: int, code: str, message: str, *, hint: str = "") -> None:
+        super().__init__(message, hint=hint, code=code)
+        self.status = status
+
+
+def status_of(error: errors.StdworkerError) -> int:
+    if isinstance(error, Refused):
+        return error.status
+    if error.code in STATUS_OF_CODE:
+        return STATUS_OF_CODE[error.code]
+    return next((STATUS_OF_CLASS[c] for c in type(error).__mro__ if c in STATUS_OF_CLASS), 500)
+
+
+def problem_of(error: errors.StdworkerError, instance: str, body: bytes = b"") -> Problem:
+    """`instance` is the path that was asked for; with the body, violations show the values that they mean."""
+    return problem(status_of(error), error.code, str(error), instance, _violations(error, body))
+
+
+def problem(status: int, code: str, detail: str, instance: str, violations: Sequence[ErrorView] = ()) -> Problem:
+    return Problem(
+        title=http.HTTPStatus(status).phrase,
+        status=status,
+        detail=detail,
+        errors=list(violations),
+        type=CODE_PREFIX + code,
+        instance=instance,
+    )
+
+
+def respond(told: Problem, headers: dict[str, str] | None = None) -> Response:
+    return Response(encode(told), status_code=told.status, media_type=MEDIA_TYPE, headers=headers)
+
+
+def _violations(error: errors.StdworkerError, body: bytes) -> list[ErrorView]:
+    pairs: Sequence[tuple[str, str]] = ()
+    if isinstance(error, errors.Invalid | errors.ManifestError):
+        pairs = error.violations
+    elif isinstance(error, errors.JsonError) and error.path:
+        pairs = [(error.path, error.message)]
+    return [ErrorView(text, f"body{pointer}", _value_at(body, pointer)) for pointer, text in pairs]
+
+
+def _value_at(body: bytes, pointer: str) -> Any:
+    """The offending value, unless it is long or not there."""
+    value = msgspec.Raw(body)
+    try:
+        for token in pointer.split("/")[1:]:
+            key = token.replace("~1", "/").replace("~0", "~")
+            inner = msgspec.json.decode(value, type=dict[str, msgspec.Raw] | list[msgspec.Raw])
+            value = inner[int(key)] if isinstance(inner, list) else inner[key]
+        return value if pointer and 0 < len(memoryview(value)) <= VALUE_CHARACTERS_MAX else None
+    except (msgspec.DecodeError, LookupError, ValueError):
+        return None
+
+
+async def _on_error(request: Request, error: Exception) -> Response:
+    assert isinstance(error, errors.StdworkerError)
+    told = problem_of(error, request.url.path, getattr(request.state, "body", b""))
+    if told.status >= 500:
+        _log.error("%s %s: %s", request.method, request.url.path, error)
+    return respond(told)
+
+
+_SENTENCES = {"extra_forbidden": "this route has no such parameter"}
+
+
+async def _on_parameters(request: Request, error: Exception) -> Response:
+    assert isinstance(error, RequestValidationError)
+    violations = [
+        ErrorView(
+            _SENTENCES.get(item["type"], item["msg"]),
+            "/".join(escape_token(str(part)) for part in item["loc"]),
+            item["input"] if isinstance(item["input"], str | int | float) else None,
+        )
+        for item in error.errors()
+    ]
+    detail = "; ".join(f"{v.location}: {v.message}" for v in violations)
+    return respond(problem(422, "bad_parameter", detail, request.url.path, violations))
+
+
+async def _on_http(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    phrase = http.HTTPStatus(error.status_code).phrase
+    code = {404: "no_such_route", 405: "method_not_allowed"}.get(error.status_code, "refused")
+    detail = f"{request.method} {request.url.path}: {error.detail or phrase}"
+    return respond(problem(error.status_code, code, detail, request.url.path), dict(error.headers or {}))
+
+
+async def _on_bug(request: Request, error: Exception) -> Response:
+    """Starlette logs the exception; the caller learns nothing of our inside."""
+    return respond(problem(500, "internal", "the engine met an error of its own; its log has it", request.url.path))
+
+
+def install(app: FastAPI) -> None:
+    app.add_exception_handler(errors.StdworkerError, _on_error)
+    app.add_exception_handler(RequestValidationError, _on_parameters)
+    app.add_exception_handler(HTTPException, _on_http)
+    app.add_exception_handler(Exception, _on_bug)

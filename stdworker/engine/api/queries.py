@@ -1,0 +1,117 @@
+"""Query parameters, refused when unknown: a misspelt filter must not show everything."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from stdworker.engine.store.records import ResourceFilter
+from stdworker.errors import Invalid
+from stdworker.model.kind import VERSION_MAX, KindVersion, Phase
+from stdworker.model.resource import Ref
+
+LIMIT_MAX = 500
+GRAPH_LIMIT_MAX = 1_000
+FILTER_VALUES_MAX = 100
+
+Limit = Annotated[int, Field(ge=1, le=LIMIT_MAX, description="How many to answer at most.")]
+Cursor = Annotated[str | None, Field(description="`X-Next-Cursor` of the page before.")]
+Version = Annotated[int | None, Field(ge=1, le=VERSION_MAX)]
+
+
+class Strict(BaseModel):
+    """No other parameter than those named."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class PageQuery(Strict):
+    limit: Limit = 100
+    cursor: Cursor = None
+
+
+class RootsQuery(PageQuery):
+    kind: list[str] = Field([], max_length=FILTER_VALUES_MAX, description="Kinds; any of them.")
+    kv: list[str] = Field([], max_length=FILTER_VALUES_MAX, description="Kinds at one version, as `kind/v2`.")
+    phase: list[Phase] = Field([], description="Phases; any of them.")
+    name: str = Field("", description="A part of the name.")
+    label: list[str] = Field([], max_length=FILTER_VALUES_MAX, description="Labels as `key:value`; all of them.")
+
+    def filter(self) -> ResourceFilter:
+        return ResourceFilter(
+            kinds=self.kind,
+            pairs=[_pair(text) for text in self.kv],
+            phases=self.phase,
+            name=self.name,
+            labels=dict(_label(text) for text in self.label),
+        )
+
+
+class ListQuery(RootsQuery):
+    owner: list[str] = Field([], max_length=FILTER_VALUES_MAX, description="Direct owners, as `kind/name`.")
+
+    def filter(self) -> ResourceFilter:
+        where = super().filter()
+        where.owners = [_ref(text) for text in self.owner]
+        return where
+
+
+class ApplyQuery(Strict):
+    dry_run: bool = Field(False, alias="dryRun", description="Validate and answer what would change.")
+
+
+class DeleteQuery(Strict):
+    force: bool = Field(False, description="Skip what stands against it.")
+
+
+class WaitQuery(Strict):
+    condition: Annotated[str, Field(alias="for", pattern="^(ready|synced|deleted)$")] = "ready"
+    timeout: str = Field("30s", description="A duration such as 500ms, 30s or 1m30s; at most 1h.")
+
+
+class GraphQuery(Strict):
+    limit: int = Field(500, ge=1, le=GRAPH_LIMIT_MAX, description="How many nodes to answer at most.")
+
+
+class SchemaQuery(Strict):
+    kind_version: Version = Field(None, description="Absent: the lowest published version.")
+
+
+class PublishQuery(Strict):
+    force: bool = Field(False, description="Publish although it breaks what was published.")
+
+
+class ConfigsQuery(PageQuery):
+    kind: str | None = None
+    kind_version: Version = Field(None, description="Absent: version 1.")
+
+
+class RevealQuery(Strict):
+    reveal: bool = Field(False, description="Show secrets instead of `***`; the request is recorded.")
+
+
+def _pair(text: str) -> KindVersion:
+    kind, _, version = text.rpartition("/")
+    number = version.removeprefix("v")
+    if kind and number.isascii() and number.isdigit() and 1 <= int(number) <= VERSION_MAX:
+        return KindVersion(kind, int(number))
+    raise _bad("kv", text, "kind/v2")
+
+
+def _ref(text: str) -> Ref:
+    kind, _, name = text.partition("/")
+    if kind and name:
+        return Ref(kind, name)
+    raise _bad("owner", text, "kind/name")
+
+
+def _label(text: str) -> tuple[str, str]:
+    key, colon, value = text.partition(":")
+    if key and colon:
+        return key, value
+    raise _bad("label", text, "key:value")
+
+
+def _bad(parameter: str, text: str, expected: str) -> Invalid:
+    return Invalid(f"query/{parameter}: {text!r} is not of the form {expected}", code="bad_parameter")

@@ -1,0 +1,114 @@
+"""What stands around a resource: children, dependencies, events, its graph, and waiting for it."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Request
+from starlette.responses import Response
+
+from stdworker.engine.api import shapes, views
+from stdworker.engine.api.context import InEngine, PathRef, answer, now_ms, paged
+from stdworker.engine.api.openapi import PAGED, documented
+from stdworker.engine.api.problems import Refused
+from stdworker.engine.api.queries import LIMIT_MAX, GraphQuery, PageQuery, RootsQuery, WaitQuery
+from stdworker.engine.api.wait import Waiting
+from stdworker.engine.reconcile import Engine
+from stdworker.engine.store.records import ResourceFilter, ResourceRecord
+from stdworker.model.settings import Environment
+
+router = APIRouter(prefix="/resources/{kind}/{name}", tags=["relations"])
+
+
+@router.get(
+    "/children",
+    **documented("List what a resource owns directly", answer=shapes.ChildrenView, headers=PAGED, problems=(404,)),
+)
+async def children(engine: InEngine, ref: PathRef, query: Annotated[RootsQuery, Query()]) -> Response:
+    await engine.get(ref)
+    where = query.filter()
+    where.owners = [ref]
+    page = await engine.find(where, limit=query.limit, cursor=query.cursor)
+    now = now_ms()
+    shown = [views.resource(record, now) for record in page.items]
+    return paged(shapes.ChildrenView(shapes.RefView(ref.kind, ref.name), shown), page.cursor)
+
+
+@router.get(
+    "/dependencies", **documented("List what a resource waits for", answer=shapes.Dependencies, problems=(404,))
+)
+async def dependencies(engine: InEngine, ref: PathRef) -> Response:
+    found = await engine.dependencies(ref)
+    return answer(shapes.Dependencies([views.dependency(edge, record) for edge, record in found]))
+
+
+@router.get(
+    "/events",
+    **documented("List a resource's events, the oldest first", answer=shapes.Events, headers=PAGED, problems=(404,)),
+)
+async def events(engine: InEngine, ref: PathRef, query: Annotated[PageQuery, Query()]) -> Response:
+    """Events outlive their resource."""
+    found = await engine.events(ref, after=_sequence(query.cursor), limit=query.limit)
+    if not found and query.cursor is None:
+        await engine.get(ref)
+    full = len(found) == query.limit
+    return paged(shapes.Events([views.event(record) for record in found]), str(found[-1].seq) if full else None)
+
+
+def _sequence(cursor: str | None) -> int:
+    if cursor is None:
+        return 0
+    if not cursor.isascii() or not cursor.isdigit():
+        raise Refused(400, "bad_cursor", f"query/cursor: {cursor!r} is not a cursor of this list")
+    return int(cursor)
+
+
+@router.get("/graph", **documented("A resource's whole subtree and its edges", answer=shapes.Graph, problems=(404,)))
+async def graph(engine: InEngine, ref: PathRef, query: Annotated[GraphQuery, Query()]) -> Response:
+    records, truncated = await _subtree(engine, await engine.get(ref), query.limit)
+    inside = {record.ref for record in records}
+    edges = [
+        shapes.EdgeView(str(edge.dependent), str(edge.dependency))
+        for edge in await engine.edges(ref)
+        if edge.dependent in inside and edge.dependency in inside
+    ]
+    nodes = [views.node(record) for record in records]
+    return answer(shapes.Graph(shapes.RefView(ref.kind, ref.name), nodes, edges, truncated))
+
+
+async def _subtree(engine: Engine, top: ResourceRecord, limit: int) -> tuple[list[ResourceRecord], bool]:
+    """Level by level, at most `limit` in all; True when some were left out."""
+    found = [top]
+    owners = [top.ref]
+    while owners:
+        level: list[ResourceRecord] = []
+        cursor = None
+        while len(found) + len(level) <= limit:
+            page = await engine.find(ResourceFilter(owners=owners), limit=LIMIT_MAX, cursor=cursor)
+            level.extend(page.items)
+            cursor = page.cursor
+            if cursor is None:
+                break
+        found.extend(level)
+        if len(found) > limit:
+            return found[:limit], True
+        owners = [record.ref for record in level]
+    return found, False
+
+
+@router.get(
+    "/wait",
+    **documented(
+        "Wait until a resource is ready, synced or deleted",
+        answer=shapes.ResourceView,
+        problems=(404, 408, 409, 422),
+    ),
+)
+async def wait(engine: InEngine, ref: PathRef, request: Request, query: Annotated[WaitQuery, Query()]) -> Response:
+    """200 when it is so, 408 when it isn't within the time, 409 when it can't become so.
+
+    Waiting for `deleted` answers a `Deleted`.
+    """
+    seconds = Environment({"timeout": query.timeout}).duration("timeout", 30.0)
+    record = await Waiting(engine, ref, query.condition, request.is_disconnected).until(seconds)
+    return answer(shapes.Deleted() if record is None else views.resource(record, now_ms()))

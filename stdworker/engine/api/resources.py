@@ -1,0 +1,154 @@
+"""Resources: apply, list, get, delete, reconcile, and their raw documents."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Request
+from msgspec import UnsetType
+from starlette.responses import Response
+
+from stdworker.engine.api import bodies, shapes, views
+from stdworker.engine.api.context import Actor, InEngine, PathRef, answer, now_ms, paged
+from stdworker.engine.api.diff import changes
+from stdworker.engine.api.openapi import APPLIED, PAGED, documented
+from stdworker.engine.api.queries import ApplyQuery, DeleteQuery, ListQuery, RootsQuery
+from stdworker.engine.reconcile import Engine
+from stdworker.engine.store.records import UNSET, ApplyDocument, ResourceRecord
+from stdworker.errors import NotFound, RequestError
+from stdworker.model.json_text import RawJson
+from stdworker.model.kind import KIND, RESOURCE_NAME
+from stdworker.model.resource import Ref
+
+router = APIRouter(tags=["resources"])
+
+EXAMPLE = {
+    "kind": "greeter",
+    "kind_version": 1,
+    "name": "ada",
+    "spec": {"name": "Ada"},
+    "labels": {"team": "analytics"},
+}
+
+
+@router.post(
+    "/resources",
+    **documented(
+        "Declare a resource",
+        answer=shapes.ResourceView,
+        also={201: shapes.ResourceView},
+        headers=APPLIED,
+        body=shapes.ResourceBody,
+        example=EXAMPLE,
+        problems=(400, 409, 413, 422),
+    ),
+)
+async def apply(engine: InEngine, actor: Actor, request: Request, query: Annotated[ApplyQuery, Query()]) -> Response:
+    """With `dryRun=true` nothing is stored and the answer is a `DryRun`."""
+    body = await bodies.read(request, bodies.RESOURCE_BYTES_MAX)
+    document = declared(bodies.decode(body, shapes.ResourceBody))
+    before = await _current(engine, document) if query.dry_run else None
+    (applied,) = await engine.apply([document], actor, dry_run=query.dry_run)
+    if isinstance(applied, RequestError):
+        raise applied
+    shown = views.resource(applied.resource, now_ms())
+    headers = {"X-Apply-Result": applied.result}
+    if query.dry_run:
+        would = shapes.DryRun(applied.result, changes(before, applied.resource), shown)  # type: ignore[arg-type]
+        return answer(would, headers=headers)
+    return answer(shown, 201 if applied.result == "created" else 200, headers)
+
+
+def declared(body: shapes.ResourceBody) -> ApplyDocument:
+    """A decoded body as the engine takes it. Raises Invalid for a name that can't be one."""
+    bodies.named(body.kind, KIND, "/kind", "a kind name: at most 63 of a-z, 0-9, '.' and '-', the first alphanumeric")
+    bodies.named(
+        body.name,
+        RESOURCE_NAME,
+        "/name",
+        "a resource name: at most 253 of letters, digits, '.', '_' and '-', the first alphanumeric",
+    )
+    return ApplyDocument(
+        kind=body.kind,
+        kind_version=body.kind_version,
+        name=body.name,
+        spec=RawJson(body.spec) or None,
+        labels=UNSET if isinstance(body.labels, UnsetType) else body.labels,
+        provider_config_ref=UNSET if isinstance(body.provider_config_ref, UnsetType) else body.provider_config_ref,
+    )
+
+
+async def _current(engine: Engine, document: ApplyDocument) -> ResourceRecord | None:
+    try:
+        return await engine.get(Ref(document.kind, document.name))
+    except NotFound:
+        return None
+
+
+@router.get("/resources", **documented("List resources, the youngest first", answer=shapes.Resources, headers=PAGED))
+async def list_resources(engine: InEngine, query: Annotated[ListQuery, Query()]) -> Response:
+    page = await engine.find(query.filter(), limit=query.limit, cursor=query.cursor)
+    now = now_ms()
+    return paged(shapes.Resources([views.resource(record, now) for record in page.items]), page.cursor)
+
+
+@router.get("/resources/roots", **documented("List resources that nobody owns", answer=shapes.Roots, headers=PAGED))
+async def roots(engine: InEngine, query: Annotated[RootsQuery, Query()]) -> Response:
+    where = query.filter()
+    where.roots_only = True
+    page = await engine.find(where, limit=query.limit, cursor=query.cursor)
+    now = now_ms()
+    return paged(shapes.Roots([views.root(record, 0, now) for record in page.items]), page.cursor)
+
+
+@router.get("/resources/summary", **documented("Count resources by phase and kind", answer=shapes.Summary))
+async def summary(engine: InEngine) -> Response:
+    return answer(await engine.summary())
+
+
+@router.get("/resources/{kind}/{name}", **documented("Get a resource", answer=shapes.ResourceView, problems=(404,)))
+async def get(engine: InEngine, ref: PathRef) -> Response:
+    return answer(views.resource(await engine.get(ref), now_ms()))
+
+
+@router.delete(
+    "/resources/{kind}/{name}",
+    **documented("Delete a resource and what it owns", answer=shapes.Deleted, problems=(404, 409)),
+)
+async def delete(engine: InEngine, actor: Actor, ref: PathRef, query: Annotated[DeleteQuery, Query()]) -> Response:
+    """The deletion is requested; it ends when all teardowns did, dependents first."""
+    await engine.delete(ref, actor, force=query.force)
+    return answer(shapes.Deleted())
+
+
+@router.post(
+    "/resources/{kind}/{name}/reconcile",
+    **documented("Run a resource again", answer=shapes.ResourceView, status=202, problems=(404, 409)),
+)
+async def reconcile(engine: InEngine, actor: Actor, ref: PathRef) -> Response:
+    return answer(views.resource(await engine.reconcile(ref, actor), now_ms()), 202)
+
+
+@router.get(
+    "/raw/resources/{kind}/{name}/spec/{generation}",
+    **documented("The spec of a generation, token by token", answer={}, problems=(404,)),
+)
+async def raw_spec(engine: InEngine, ref: PathRef, generation: int) -> Response:
+    record = await engine.get(ref)
+    if generation != record.generation:
+        raise NotFound(f"the spec of {ref} at generation {generation} is not kept; it is at {record.generation}")
+    return _document(ref, "spec", record.spec)
+
+
+@router.get(
+    "/raw/resources/{kind}/{name}/status",
+    **documented("The status as it was reported, token by token", answer={}, problems=(404,)),
+)
+async def raw_status(engine: InEngine, ref: PathRef) -> Response:
+    return _document(ref, "status", (await engine.get(ref)).status)
+
+
+def _document(ref: Ref, what: str, document: RawJson | None) -> Response:
+    if document is None:
+        raise NotFound(f"{ref} has no {what}")
+    return Response(bytes(document), media_type="application/json")

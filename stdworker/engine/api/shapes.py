@@ -1,0 +1,391 @@
+"""Every JSON object of the REST API, as it is read and written; OpenAPI is made from these classes.
+
+`msgspec.Raw` members are slices of the text that came or was stored: specs and statuses pass verbatim.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import UNSET, Meta, Raw, Struct, UnsetType, field
+
+from stdworker.model.kind import VERSION_MAX, Phase
+
+NULL = Raw(b"null")
+
+KindName = Annotated[str, Meta(extra_json_schema={"pattern": "^[a-z0-9][a-z0-9.-]{0,62}$"})]
+Version = Annotated[int, Meta(ge=1, le=VERSION_MAX)]
+ResourceName = Annotated[str, Meta(extra_json_schema={"pattern": "^[A-Za-z0-9][A-Za-z0-9._-]{0,252}$"})]
+Instant = Annotated[str, Meta(extra_json_schema={"format": "date-time"})]
+NotNegative = Annotated[int, Meta(ge=0)]
+
+
+class Declared(Struct, forbid_unknown_fields=True, kw_only=True):
+    """What every document may carry beside its own members."""
+
+    schema_address: str | UnsetType = field(default=UNSET, name="$schema")
+
+
+# ---- what is sent to the API ----
+
+
+class ResourceBody(Declared):
+    """A resource as someone declares it. Labels and provider_config_ref: absent keeps, null clears."""
+
+    kind: KindName
+    kind_version: Version
+    name: ResourceName
+    spec: Raw = field(default_factory=Raw)
+    labels: dict[str, str] | UnsetType | None = UNSET
+    provider_config_ref: str | UnsetType | None = UNSET
+    type: Literal["resource"] | UnsetType = UNSET
+
+
+class ConfigBody(Declared):
+    """A provider config as someone declares it; `data` is a bundle in base64."""
+
+    name: ResourceName
+    kind: KindName
+    kind_version: Version
+    is_default: bool = False
+    spec: Raw = field(default_factory=Raw)
+    data: bytes | None = None
+    type: Literal["providerconfig"] | UnsetType = UNSET
+
+
+class PolicyBody(Declared):
+    """The live policy of a kind version. What is absent keeps its value; 0 switches a limit off."""
+
+    max_inflight: NotNegative | UnsetType = UNSET
+    task_deadline_seconds: NotNegative | UnsetType = UNSET
+    resync_interval_seconds: NotNegative | UnsetType = UNSET
+    resync_recomposes: bool | UnsetType = UNSET
+    orphan_grace_seconds: NotNegative | UnsetType = UNSET
+    max_transient_attempts: NotNegative | UnsetType = UNSET
+    retired: bool | UnsetType = UNSET
+
+
+# ---- what the API answers ----
+
+
+class RefView(Struct):
+    """A resource's identity."""
+
+    kind: str
+    name: str
+
+
+class NameView(Struct):
+    """The name of a provider config."""
+
+    name: str
+
+
+class ConditionView(Struct):
+    """One statement about a resource."""
+
+    type: str
+    status: Literal["True", "False", "Unknown"]
+    reason: str
+    message: str
+    observed_generation: int
+    last_transition_at: Instant | None
+
+
+class FailureView(Struct):
+    """Why the current generation failed, and when it is tried again."""
+
+    message: str
+    reason: str
+    terminal: bool
+    attempts: int
+    next_attempt_at: Instant | None
+
+
+class ProgressView(Struct):
+    """What a running task said last; `fraction` is between 0 and 1."""
+
+    fraction: float | None
+    message: str
+
+
+class WorkView(Struct):
+    """The task that the resource waits for or that runs; `heartbeat_age` is in seconds."""
+
+    task_type: str
+    claimed_by: str | None
+    worker: str | None
+    attempts: int
+    available_at: Instant
+    heartbeat_age: float | None
+    progress: ProgressView | None
+
+
+class ResourceView(Struct):
+    """All that is known of one resource."""
+
+    uid: str
+    kind: str
+    kind_version: int
+    name: str
+    owner: RefView | None
+    root: RefView | None
+    spec: Raw
+    status: Raw
+    labels: dict[str, str]
+    generation: int
+    synced_gen: int
+    is_ready: bool
+    health_ok: bool
+    phase: Phase
+    conditions: list[ConditionView]
+    finalizers: list[str]
+    failure: FailureView | None
+    provider_config: NameView | None
+    work: WorkView | None
+    created_at: Instant
+    updated_at: Instant
+
+
+class Resources(Struct):
+    """A page of resources."""
+
+    resources: list[ResourceView]
+
+
+class RootView(ResourceView):
+    """A resource without owner, and how many resources its whole subtree has below it."""
+
+    resource_count: int
+
+
+class Roots(Struct):
+    """A page of roots."""
+
+    roots: list[RootView]
+
+
+class ChildrenView(Struct):
+    """A page of what a resource owns directly."""
+
+    owner: RefView
+    resources: list[ResourceView]
+
+
+class Change(Struct, omit_defaults=True):
+    """What an apply would change: an absent `before` is added, an absent `after` is removed."""
+
+    path: str
+    before: Raw | None = None
+    after: Raw | None = None
+
+
+class DryRun(Struct):
+    """What an apply would do."""
+
+    result: Literal["created", "configured", "unchanged"]
+    changes: list[Change]
+    resource: ResourceView
+
+
+class Summary(Struct):
+    """How many resources are in each phase."""
+
+    totals: dict[str, int]
+    by_kind: dict[str, dict[str, int]]
+
+
+class FlowView(Struct):
+    """A value that flows from the dependency's status into the dependent's spec; both are JSON pointers."""
+
+    dependent_field: str
+    source_field: str
+
+
+class DependencyView(Struct):
+    """What a resource waits for; phase and the rest are null when it isn't there."""
+
+    kind: str
+    name: str
+    phase: Phase | None
+    is_ready: bool
+    health_ok: bool
+    updated_at: Instant | None
+    value_mappings: list[FlowView]
+
+
+class Dependencies(Struct):
+    """All that a resource waits for."""
+
+    dependencies: list[DependencyView]
+
+
+class EventView(Struct):
+    """One event; `seq` rises over the whole engine."""
+
+    seq: int
+    resource: RefView | None
+    type: str
+    reason: str
+    message: str
+    actor: str
+    detail: dict[str, Any]
+    created_at: Instant
+
+
+class Events(Struct):
+    """Events, the oldest first."""
+
+    events: list[EventView]
+
+
+class NodeView(Struct):
+    """One resource of a graph; `message` says why it is not Ready."""
+
+    ref: str
+    kind: str
+    name: str
+    owner: str | None
+    phase: Phase
+    is_ready: bool
+    message: str
+
+
+class EdgeView(Struct):
+    """`from` depends on `to`, both written kind/name."""
+
+    source: str = field(name="from")
+    target: str = field(name="to")
+
+
+class Graph(Struct):
+    """A resource, its whole subtree, and what depends on what in it."""
+
+    owner: RefView
+    nodes: list[NodeView]
+    edges: list[EdgeView]
+    truncated: bool
+
+
+class KindView(Struct):
+    """A kind and its published versions."""
+
+    kind: str
+    versions: list[int]
+    description: str
+
+
+class Kinds(Struct):
+    """All kinds."""
+
+    kinds: list[KindView]
+
+
+class Manifests(Struct):
+    """The manifests of all kinds and versions, each with its manifest_version."""
+
+    manifests: list[dict[str, Raw]]
+
+
+class KindSchema(Struct):
+    """The JSON Schemas of a kind version."""
+
+    kind: str
+    kind_version: int
+    spec_schema: Raw
+    status_schema: Raw
+    config_schema: Raw
+
+
+class PolicyView(Struct):
+    """The live policy of a kind version; 0 means that a limit is off."""
+
+    max_inflight: int
+    task_deadline_seconds: int
+    resync_interval_seconds: int
+    resync_recomposes: bool
+    orphan_grace_seconds: int
+    max_transient_attempts: int
+    retired: bool
+
+
+class ConfigView(Struct):
+    """A provider config. Secrets in it are `***`; `data` is base64."""
+
+    name: str
+    kind: str
+    kind_version: int
+    is_default: bool
+    spec: Raw
+    data: bytes | None
+    owner: RefView | None
+    created_at: Instant
+    updated_at: Instant
+
+
+class ConfigSummary(Struct):
+    """A provider config in a list: without its spec, with the size of its bundle."""
+
+    name: str
+    kind: str
+    kind_version: int
+    is_default: bool
+    data_bytes: int
+    owner: RefView | None
+    created_at: Instant
+    updated_at: Instant
+
+
+class Configs(Struct):
+    """A page of provider configs."""
+
+    providerconfigs: list[ConfigSummary]
+
+
+class Deleted(Struct):
+    """The deletion is done or has begun."""
+
+    deleted: bool = True
+
+
+class VersionView(Struct):
+    """What answers."""
+
+    version: str
+    api_version: str
+    python_version: str
+    store: str
+
+
+class ErrorView(Struct):
+    """One violation; `location` is where: body, query, path or header, then a JSON pointer."""
+
+    message: str
+    location: str
+    value: Any = None
+
+
+class Problem(Struct):
+    """An error after RFC 9457; the last part of `type` is a stable code."""
+
+    title: str
+    status: int
+    detail: str
+    errors: list[ErrorView]
+    type: str
+    instance: str
+
+
+class BatchLine(Struct, omit_defaults=True):
+    """What became of one line of a batch."""
+
+    line: int
+    result: Literal["created", "configured", "unchanged", "failed"]
+    kind: str = ""
+    name: str = ""
+    generation: int = 0
+    problem: Problem | None = None
+
+
+encode = msgspec.json.Encoder().encode

@@ -1,0 +1,202 @@
+"""Records of the store as the API shows them."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any, TypeVar
+
+from msgspec import Raw
+
+from stdworker.engine.api import shapes
+from stdworker.engine.store.records import (
+    ConditionRecord,
+    ConfigRecord,
+    Edge,
+    EventRecord,
+    KindRecord,
+    ResourceRecord,
+    WorkRecord,
+)
+from stdworker.model.json_text import RawJson, dumps, members
+from stdworker.model.kind import Phase
+from stdworker.model.resource import Ref
+from stdworker.model.secrets import mask
+
+_View = TypeVar("_View", bound=shapes.ResourceView)
+
+
+def instant(milliseconds: int) -> str:
+    """Milliseconds since the epoch as RFC 3339 in UTC."""
+    return datetime.fromtimestamp(milliseconds / 1000, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def _instant(milliseconds: int | None) -> str | None:
+    return None if milliseconds is None else instant(milliseconds)
+
+
+def _raw(document: bytes | None) -> Raw:
+    return shapes.NULL if document is None else Raw(document)
+
+
+def _ref(ref: Ref | None) -> shapes.RefView | None:
+    return None if ref is None else shapes.RefView(ref.kind, ref.name)
+
+
+def resource(record: ResourceRecord, now_ms: int) -> shapes.ResourceView:
+    return shapes.ResourceView(**_resource_members(record, now_ms))
+
+
+def root(record: ResourceRecord, resource_count: int, now_ms: int) -> shapes.RootView:
+    return shapes.RootView(**_resource_members(record, now_ms), resource_count=resource_count)
+
+
+def _resource_members(record: ResourceRecord, now_ms: int) -> dict[str, Any]:
+    return {
+        "uid": record.uid,
+        "kind": record.kind,
+        "kind_version": record.kind_version,
+        "name": record.name,
+        "owner": _ref(record.owner),
+        "root": _ref(record.root),
+        "spec": _raw(record.spec),
+        "status": _raw(record.status),
+        "labels": record.labels,
+        "generation": record.generation,
+        "synced_gen": record.synced_gen,
+        "is_ready": record.is_ready,
+        "health_ok": record.health_ok,
+        "phase": record.phase,
+        "conditions": [_condition(condition) for condition in record.conditions],
+        "finalizers": record.finalizers,
+        "failure": _failure(record),
+        "provider_config": shapes.NameView(record.provider_config) if record.provider_config else None,
+        "work": _work(record.work, now_ms) if record.work else None,
+        "created_at": instant(record.created_at_ms),
+        "updated_at": instant(record.updated_at_ms),
+    }
+
+
+def _condition(record: ConditionRecord) -> shapes.ConditionView:
+    return shapes.ConditionView(
+        type=record.type,
+        status=record.status,  # type: ignore[arg-type]
+        reason=record.reason,
+        message=record.message,
+        observed_generation=record.observed_generation,
+        last_transition_at=_instant(record.last_transition_at_ms or None),
+    )
+
+
+def _failure(record: ResourceRecord) -> shapes.FailureView | None:
+    if not record.failure_message and not record.failure_attempts:
+        return None
+    return shapes.FailureView(
+        message=record.failure_message,
+        reason=record.failure_reason,
+        terminal=record.failure_terminal,
+        attempts=record.failure_attempts,
+        next_attempt_at=_instant(record.next_attempt_at_ms),
+    )
+
+
+def _work(record: WorkRecord, now_ms: int) -> shapes.WorkView:
+    said = record.progress is not None or record.progress_message
+    age_ms = None if record.heartbeat_at_ms is None else max(now_ms - record.heartbeat_at_ms, 0)
+    return shapes.WorkView(
+        task_type=record.task_type,
+        claimed_by=record.claimed_by,
+        worker=record.worker,
+        attempts=record.attempts,
+        available_at=instant(record.available_at_ms),
+        heartbeat_age=None if age_ms is None else age_ms / 1000,
+        progress=shapes.ProgressView(record.progress, record.progress_message) if said else None,
+    )
+
+
+def culprit(record: ResourceRecord) -> str:
+    """Why a resource is not Ready, in a sentence; "" when it is or when nothing is known yet."""
+    if record.is_ready:
+        return ""
+    if record.phase is Phase.FAILED and record.failure_message:
+        return record.failure_message
+    told = [c for c in record.conditions if c.status == "False" and c.message]
+    if told:
+        return max(told, key=lambda c: c.type == "Ready").message
+    return record.work.progress_message if record.work else ""
+
+
+def node(record: ResourceRecord) -> shapes.NodeView:
+    return shapes.NodeView(
+        ref=str(record.ref),
+        kind=record.kind,
+        name=record.name,
+        owner=str(record.owner) if record.owner else None,
+        phase=record.phase,
+        is_ready=record.is_ready,
+        message=culprit(record),
+    )
+
+
+def dependency(edge: Edge, record: ResourceRecord | None) -> shapes.DependencyView:
+    return shapes.DependencyView(
+        kind=edge.dependency.kind,
+        name=edge.dependency.name,
+        phase=record.phase if record else None,
+        is_ready=bool(record and record.is_ready),
+        health_ok=bool(record and record.health_ok),
+        updated_at=instant(record.updated_at_ms) if record else None,
+        value_mappings=[shapes.FlowView(dependent, source) for dependent, source in edge.flows],
+    )
+
+
+def event(record: EventRecord) -> shapes.EventView:
+    return shapes.EventView(
+        seq=record.seq,
+        resource=_ref(record.ref),
+        type=record.type,
+        reason=record.reason,
+        message=record.message,
+        actor=record.actor,
+        detail=record.detail,
+        created_at=instant(record.created_at_ms),
+    )
+
+
+def manifest(record: KindRecord) -> dict[str, Raw]:
+    """The manifest as it was published, with the number that rises each time it is."""
+    document = dict(members(record.manifest) or {})
+    document["manifest_version"] = dumps(record.manifest_version)
+    return {key: Raw(value) for key, value in document.items()}
+
+
+def policy(record: KindRecord) -> shapes.PolicyView:
+    p = record.policy
+    return shapes.PolicyView(**{name: getattr(p, name) for name in shapes.PolicyView.__struct_fields__})
+
+
+def config(record: ConfigRecord, *, reveal: bool) -> shapes.ConfigView:
+    spec = record.spec if reveal or record.spec is None else mask(RawJson(record.spec))
+    return shapes.ConfigView(
+        name=record.name,
+        kind=record.pair.kind,
+        kind_version=record.pair.version,
+        is_default=record.is_default,
+        spec=_raw(spec),
+        data=record.bundle,
+        owner=_ref(record.owner),
+        created_at=instant(record.created_at_ms),
+        updated_at=instant(record.updated_at_ms),
+    )
+
+
+def config_summary(record: ConfigRecord) -> shapes.ConfigSummary:
+    return shapes.ConfigSummary(
+        name=record.name,
+        kind=record.pair.kind,
+        kind_version=record.pair.version,
+        is_default=record.is_default,
+        data_bytes=len(record.bundle or b""),
+        owner=_ref(record.owner),
+        created_at=instant(record.created_at_ms),
+        updated_at=instant(record.updated_at_ms),
+    )
