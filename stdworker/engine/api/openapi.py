@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
+from starlette.responses import Response
 
 from stdworker.engine.api import shapes
 from stdworker.engine.api.problems import MEDIA_TYPE
@@ -63,7 +64,13 @@ def documented(
         if example is not None:
             content["example"] = example
         extra["requestBody"] = {"required": True, "content": {body_type: content}}
-    return {"summary": summary, "status_code": status, "responses": responses, "openapi_extra": extra}
+    return {
+        "summary": summary,
+        "status_code": status,
+        "responses": responses,
+        "openapi_extra": extra,
+        "response_class": Response,
+    }
 
 
 _WHY = {

@@ -1,0 +1,209 @@
+"""Applying documents: what each one is, in which order they go, and what became of them."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+
+from stdworker.cli.conctl_client import Client, Failed, explain
+from stdworker.errors import ConfigError
+from stdworker.model.documents import SUFFIXES, Document, parse_documents
+from stdworker.model.json_text import RawJson, ascii_line, dumps, join_members, loads, members
+
+BATCH_DOCUMENTS_MAX = 5_000
+BATCH_BYTES_MAX = 32 << 20
+
+KIND, CONFIG, RESOURCE = "manifest", "providerconfig", "resource"
+ORDER = (KIND, CONFIG, RESOURCE)
+SKIPPED_FOLDERS = ("node_modules", "__pycache__")  # beside hidden ones
+KIND_FILE_MEMBERS = ("default_config", "default_bundle")
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One thing to apply. `name` is what it is called in messages."""
+
+    type: str
+    name: str
+    members: dict[str, RawJson]
+    where: str
+
+    @property
+    def body(self) -> bytes:
+        return join_members(self.members)
+
+
+def load(sources: Sequence[str], forced_type: str | None = None) -> list[Item]:
+    """Read files, folders (their files by name, recursively) and `-`; kinds first, then configs, then resources.
+
+    Raises ConfigError naming file and line.
+    """
+    found = [item for document in _documents(sources) for item in items(document, forced_type)]
+    return sorted(found, key=lambda item: ORDER.index(item.type))
+
+
+def _documents(sources: Sequence[str]) -> Iterator[Document]:
+    for source in sources:
+        if source == "-":
+            yield from parse_documents(sys.stdin.buffer.read(), "-")
+            continue
+        for path in _files(Path(source)):
+            try:
+                text = path.read_bytes()
+            except OSError as error:
+                raise ConfigError(f"{path} can't be read: {error.strerror}") from None
+            yield from parse_documents(text, str(path))
+
+
+def _files(path: Path) -> Iterator[Path]:
+    if not path.is_dir():
+        yield path
+        return
+    found = [
+        file
+        for file in sorted(path.rglob("*"))
+        if file.suffix.lower() in SUFFIXES and file.is_file() and not _skipped(file.relative_to(path))
+    ]
+    if not found:
+        raise ConfigError(f"{path} holds no file that ends in {', '.join(SUFFIXES)}")
+    yield from found
+
+
+def _skipped(path: Path) -> bool:
+    return any(part.startswith(".") or part in SKIPPED_FOLDERS for part in path.parts)
+
+
+def items(document: Document, forced_type: str | None = None) -> Iterator[Item]:
+    """What a document declares; a kind file is a manifest and a default provider config."""
+    told = members(document.raw)
+    if told is None:
+        raise ConfigError(f"{document.where}: expected an object, got {bytes(document.raw[:40]).decode()}")
+    found = forced_type or _text(told, "type") or _shape(told)
+    if found not in ORDER:
+        known = ", ".join(ORDER)
+        raise ConfigError(
+            f"{document.where}: {f'the type {found!r} is not known' if found else 'no type'}; it is one of {known}"
+        )
+    if found != KIND:
+        label = _text(told, "name") if found == CONFIG else f"{_text(told, 'kind')}/{_text(told, 'name')}"
+        yield Item(found, label, told, document.where)
+        return
+    manifest = {key: raw for key, raw in told.items() if key not in KIND_FILE_MEMBERS}
+    yield Item(KIND, f"{_text(told, 'kind')}@{_number(told, 'kind_version')}", manifest, document.where)
+    if any(key in told for key in KIND_FILE_MEMBERS):
+        yield _default_config(told, document.where)
+
+
+def _default_config(told: dict[str, RawJson], where: str) -> Item:
+    config: dict[str, RawJson] = {key: told[key] for key in ("kind", "kind_version") if key in told}
+    config |= {"name": dumps(_text(told, "kind")), "is_default": dumps(True)}
+    if "default_config" in told:
+        config["spec"] = told["default_config"]
+    if "default_bundle" in told:
+        config["data"] = told["default_bundle"]
+    return Item(CONFIG, _text(told, "kind"), config, where)
+
+
+def _shape(told: dict[str, RawJson]) -> str:
+    if "reactions" in told or "spec_schema" in told:
+        return KIND
+    if "is_default" in told or "data" in told:
+        return CONFIG
+    return RESOURCE if "kind" in told and "name" in told else ""
+
+
+def _text(told: dict[str, RawJson], key: str) -> str:
+    value = loads(told[key]) if key in told else ""
+    return value if isinstance(value, str) else ""
+
+
+def _number(told: dict[str, RawJson], key: str) -> str:
+    return bytes(told[key]).decode() if key in told else "1"
+
+
+@dataclass(slots=True)
+class Applying:
+    """Sends items one after the other, resources in batches; a failure doesn't stop the rest."""
+
+    client: Client
+    dry_run: bool = False
+    failures: int = 0
+
+    def send(self, found: Sequence[Item]) -> None:
+        resources = [item for item in found if item.type == RESOURCE]
+        for item in found:
+            if item.type != RESOURCE or self.dry_run:
+                self.attempt(item)
+        if not self.dry_run:
+            for batch in _batches(resources):
+                self.send_batch(batch)
+
+    def attempt(self, item: Item) -> None:
+        try:
+            if item.type == KIND:
+                self.publish(item)
+            elif item.type == CONFIG:
+                self.put_config(item)
+            else:
+                self.try_resource(item)
+        except Failed as error:
+            if not error.status:
+                raise
+            self.fail(item, error.message)
+
+    def publish(self, item: Item) -> None:
+        if self.dry_run:
+            click.echo(f"kind {item.name} would be published")
+            return
+        answer = self.client.call("PUT", f"/kinds/{_text(item.members, 'kind')}/manifest", body=item.body).content
+        click.echo(f"kind {item.name} published (manifest version {loads(answer)['manifest_version']})")
+
+    def put_config(self, item: Item) -> None:
+        if self.dry_run:
+            click.echo(f"providerconfig {item.name} would be applied")
+            return
+        response = self.client.call("POST", "/providerconfigs", body=item.body)
+        click.echo(f"providerconfig {item.name} {response.headers['x-apply-result']}")
+
+    def try_resource(self, item: Item) -> None:
+        would = loads(self.client.call("POST", "/resources", query={"dryRun": "true"}, body=item.body).content)
+        told = {"unchanged": "is unchanged"}.get(would["result"], f"would be {would['result']}")
+        click.echo(f"resource {item.name} {told}")
+        for change in would["changes"]:
+            click.echo(f"  {change['path']}: {_side(change, 'before')} → {_side(change, 'after')}")
+
+    def send_batch(self, batch: Sequence[Item]) -> None:
+        body = b"\n".join(ascii_line(item.body) for item in batch)
+        response = self.client.call("POST", "/resources/batch", body=body, media_type="application/x-ndjson")
+        for line in response.content.splitlines():
+            told = loads(line)
+            item = batch[told["line"] - 1]
+            if told["result"] == "failed":
+                self.fail(item, explain(told["problem"]["detail"], told["problem"]["errors"]))
+            else:
+                click.echo(f"resource {item.name} {told['result']} (generation {told['generation']})")
+
+    def fail(self, item: Item, message: str) -> None:
+        self.failures += 1
+        click.echo(f"{item.where}: {item.type} {item.name}: {message}", err=True)
+
+
+def _side(change: dict[str, object], side: str) -> str:
+    return bytes(dumps(change[side])).decode() if side in change else "(absent)"
+
+
+def _batches(found: Sequence[Item]) -> Iterator[list[Item]]:
+    batch: list[Item] = []
+    size = 0
+    for item in found:
+        batch.append(item)
+        size += sum(map(len, item.members.values()))
+        if len(batch) == BATCH_DOCUMENTS_MAX or size >= BATCH_BYTES_MAX:
+            yield batch
+            batch, size = [], 0
+    if batch:
+        yield batch

@@ -1,0 +1,129 @@
+"""What conctl prints: tables that fit the terminal, and JSON or YAML with every number as it came."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+import click
+import yaml
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+PHASE_STYLES = {
+    "Ready": "green",
+    "Reconciling": "cyan",
+    "Degraded": "yellow",
+    "Failed": "red",
+    "Orphaned": "magenta",
+    "Quarantined": "magenta",
+    "Deleting": "bright_black",
+}
+PIPE_COLUMNS = 100_000  # nobody's terminal: nothing is cut
+
+
+def console() -> Console:
+    """Standard output; colours and cutting only on a terminal."""
+    return Console(highlight=False, width=None if sys.stdout.isatty() else PIPE_COLUMNS)
+
+
+def phase(name: str | None) -> Text:
+    return Text(name or "-", PHASE_STYLES.get(name or "", ""))
+
+
+def table(headings: Sequence[str], rows: Iterable[Sequence[str | Text]], empty: str) -> None:
+    """Rows under headings, or one line saying that there are none (on standard error)."""
+    made = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+    for heading in headings:
+        made.add_column(heading, no_wrap=True, overflow="ellipsis")
+    for row in rows:
+        made.add_row(*(Text(cell) if isinstance(cell, str) else cell for cell in row))
+    if made.row_count:
+        show(made)
+    else:
+        click.echo(empty, err=True)
+
+
+def show(renderable: Any) -> None:
+    """Print without blanks at the ends of lines."""
+    out = console()
+    with out.capture() as captured:
+        out.print(renderable)
+    for line in captured.get().splitlines():
+        click.echo(line.rstrip(), color=True if out.color_system else None)
+
+
+def age(instant: str | None) -> str:
+    """How long ago, in the largest unit that says something."""
+    if instant is None:
+        return "-"
+    seconds = int((datetime.now(UTC) - datetime.fromisoformat(instant)).total_seconds())
+    for unit, length in (("d", 86_400), ("h", 3_600), ("m", 60)):
+        if seconds >= 2 * length:
+            return f"{seconds // length}{unit}"
+    return f"{max(seconds, 0)}s"
+
+
+# ---- documents ----
+
+_TOKEN = re.compile(rb'"(?:[^"\\]|\\.)*"|[{}\[\],:]|[^\s{}\[\],:"]+')
+
+
+def pretty_json(document: bytes) -> str:
+    """The same tokens, one member a line."""
+    out: list[str] = []
+    depth = 0
+    tokens = [match.group().decode() for match in _TOKEN.finditer(document)]
+    for index, token in enumerate(tokens):
+        before = tokens[index - 1] if index else ""
+        if token in ("}", "]"):
+            depth -= 1
+            out.append(token if before in ("{", "[") else f"\n{'  ' * depth}{token}")
+            continue
+        if before in ("{", "[", ","):
+            out.append(f"\n{'  ' * depth}")
+        out.append(": " if token == ":" else token)
+        depth += token in ("{", "[")
+    return "".join(out)
+
+
+class _Number(str):
+    """A number as it is written."""
+
+    __slots__ = ()
+
+
+class _Dumper(yaml.SafeDumper):
+    """Texts of several lines as blocks, members in their order."""
+
+    def ignore_aliases(self, data: Any) -> bool:
+        return True
+
+
+def _text(dumper: yaml.SafeDumper, data: str) -> yaml.ScalarNode:
+    return dumper.represent_scalar("tag:yaml.org,2002:str", data, style="|" if "\n" in data else None)
+
+
+def _number(dumper: yaml.SafeDumper, data: _Number) -> yaml.ScalarNode:
+    kind = "float" if any(c in data for c in ".eE") else "int"
+    return dumper.represent_scalar(f"tag:yaml.org,2002:{kind}", str(data))
+
+
+_Dumper.add_representer(str, _text)
+_Dumper.add_representer(_Number, _number)
+
+
+def pretty_yaml(document: bytes) -> str:
+    """The same document as YAML, numbers spelled as they came."""
+    value = json.loads(document, parse_int=_Number, parse_float=_Number)
+    return yaml.dump(value, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=100).rstrip("\n")
+
+
+def print_document(document: bytes, form: str) -> None:
+    """A document as json or yaml."""
+    click.echo(pretty_yaml(document) if form == "yaml" else pretty_json(document))

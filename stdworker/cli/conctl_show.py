@@ -1,0 +1,132 @@
+"""One resource for readers: description, tree, events."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import click
+from rich.text import Text
+from rich.tree import Tree
+
+from stdworker.cli.conctl_output import age, phase, pretty_yaml, show, table
+from stdworker.model.json_text import RawJson, loads, members
+
+EVENTS_SHOWN = 10
+
+
+def resource_row(resource: Mapping[str, Any]) -> list[str | Text]:
+    return [
+        resource["kind"],
+        resource["name"],
+        phase(resource["phase"]),
+        "yes" if resource["is_ready"] else "no",
+        f"{resource['synced_gen']}/{resource['generation']}",
+        age(resource["created_at"]),
+    ]
+
+
+def event_rows(events: Iterable[Mapping[str, Any]]) -> list[list[str | Text]]:
+    return [[age(e["created_at"]), e["type"], e["reason"], e["actor"], e["message"]] for e in events]
+
+
+def describe(document: RawJson, dependencies: Sequence[Mapping[str, Any]], events: Sequence[Mapping[str, Any]]) -> None:
+    """Everything about a resource that a person asks for when it doesn't do what it should."""
+    resource = loads(document)
+    show(_heading(resource))
+    for name in ("labels", "spec", "status"):
+        if resource[name]:
+            _section(name.capitalize(), pretty_yaml((members(document) or {})[name]))
+    _tables(resource, dependencies, events)
+
+
+def _heading(resource: Mapping[str, Any]) -> Text:
+    lines = [
+        ("Resource", f"{resource['kind']}/{resource['name']} (kind version {resource['kind_version']})"),
+        ("Phase", resource["phase"]),
+        ("Generation", f"{resource['generation']}, synced {resource['synced_gen']}"),
+        ("Age", f"{age(resource['created_at'])}, changed {age(resource['updated_at'])} ago"),
+        ("Owner", _named(resource["owner"])),
+        ("Config", (resource["provider_config"] or {}).get("name", "")),
+        ("Finalizers", ", ".join(resource["finalizers"])),
+        ("Failure", _failure(resource["failure"])),
+        ("Work", _work(resource["work"])),
+        ("UID", resource["uid"]),
+    ]
+    made = Text()
+    for title, text in lines:
+        if text:
+            made.append(f"{title + ':':<12}", "bold").append_text(phase(text) if title == "Phase" else Text(text))
+            made.append("\n")
+    return made
+
+
+def _named(ref: Mapping[str, str] | None) -> str:
+    return f"{ref['kind']}/{ref['name']}" if ref else ""
+
+
+def _failure(failure: Mapping[str, Any] | None) -> str:
+    if failure is None:
+        return ""
+    again = "not tried again" if failure["terminal"] else f"attempt {failure['attempts']}"
+    return f"{failure['message']} ({again})"
+
+
+def _work(work: Mapping[str, Any] | None) -> str:
+    if work is None:
+        return ""
+    if not work["claimed_by"]:
+        return f"{work['task_type']}, waiting"
+    progress = work["progress"] or {}
+    fraction = progress.get("fraction")
+    told = [f"{fraction:.0%}" if fraction is not None else "", progress.get("message", "")]
+    return " ".join([f"{work['task_type']}, running on {work['worker']}", *filter(None, told)])
+
+
+def _section(title: str, body: str) -> None:
+    click.secho(f"{title}:", bold=True)
+    click.echo("\n".join(f"  {line}" for line in body.splitlines()))
+
+
+def _tables(
+    resource: Mapping[str, Any], dependencies: Sequence[Mapping[str, Any]], events: Sequence[Mapping[str, Any]]
+) -> None:
+    if resource["conditions"]:
+        click.secho("\nConditions:", bold=True)
+        rows = [[c["type"], c["status"], c["reason"], c["message"]] for c in resource["conditions"]]
+        table(("TYPE", "STATUS", "REASON", "MESSAGE"), rows, "")
+    if dependencies:
+        click.secho("\nWaits for:", bold=True)
+        rows = [[f"{d['kind']}/{d['name']}", d["phase"] or "(not there)", _flows(d)] for d in dependencies]
+        table(("RESOURCE", "PHASE", "VALUES"), rows, "")
+    if events:
+        click.secho("\nEvents:", bold=True)
+        table(("AGE", "TYPE", "REASON", "BY", "MESSAGE"), event_rows(events[-EVENTS_SHOWN:]), "")
+
+
+def _flows(dependency: Mapping[str, Any]) -> str:
+    return ", ".join(f"{f['source_field']} → {f['dependent_field']}" for f in dependency["value_mappings"])
+
+
+def tree(graph: Mapping[str, Any]) -> None:
+    """Who owns whom, with phases, what each waits for, and why it is not Ready."""
+    waits: dict[str, list[str]] = {}
+    for edge in graph["edges"]:
+        waits.setdefault(edge["from"], []).append(edge["to"])
+    branches: dict[str, Tree] = {}
+    for node in graph["nodes"]:
+        label = _label(node, waits.get(node["ref"], []))
+        owner = branches.get(node["owner"] or "")
+        branches[node["ref"]] = owner.add(label) if owner is not None else Tree(label)
+    show(branches[graph["nodes"][0]["ref"]])
+    if graph["truncated"]:
+        click.echo(f"(the first {len(graph['nodes'])} resources only)", err=True)
+
+
+def _label(node: Mapping[str, Any], waits: Sequence[str]) -> Text:
+    label = Text.assemble(node["ref"], " ", phase(node["phase"]))
+    if waits:
+        label.append(f" ← {', '.join(waits)}", "dim")
+    if node["message"]:
+        label.append(f"  {node['message']}", "dim")
+    return label

@@ -1,0 +1,97 @@
+"""Waiting for resources, with a line on the terminal that says how far they are."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Sequence
+from types import TracebackType
+from typing import Any
+
+import click
+from rich.console import Console
+from rich.status import Status
+
+from stdworker.cli.conctl_client import Client, Failed
+
+LOOK_SECONDS = 1.0
+GRACE_SECONDS = 10.0  # for the answer of a wait to arrive
+GRAPH_NODES_MAX = 1_000
+CULPRITS_SHOWN = 2
+
+
+def wait_for(client: Client, names: Sequence[str], condition: str, timeout_seconds: float) -> list[str]:
+    """Wait for all of them within one time; the sentences of those for which it failed."""
+    deadline = time.monotonic() + timeout_seconds
+    complaints = []
+    with Progress(client) as progress:
+        for name in names:
+            progress.name = name
+            try:
+                _wait_for(client, name, condition, deadline, progress)
+            except Failed as error:
+                if not error.status:
+                    raise
+                complaints.append(error.message)
+            else:
+                progress.report(f"{name} is {condition}")
+    return complaints
+
+
+def _wait_for(client: Client, name: str, condition: str, deadline: float, progress: Progress) -> None:
+    """On a terminal the wait is cut into short ones, to show in between what is still missing."""
+    while True:
+        left = max(deadline - time.monotonic(), 0.0)
+        seconds = min(left, LOOK_SECONDS) if progress.live else left
+        query = {"for": condition, "timeout": f"{seconds:.3f}s"}
+        try:
+            client.call("GET", f"/resources/{name}/wait", query=query, timeout_seconds=seconds + GRACE_SECONDS)
+            return
+        except Failed as error:
+            if error.status != 408 or seconds >= left:
+                raise
+        progress.update()
+
+
+class Progress:
+    """A status line on a terminal; nothing elsewhere."""
+
+    def __init__(self, client: Client) -> None:
+        self.client = client
+        self.name = ""
+        self.live = sys.stderr.isatty()
+        self.status = Status("", console=Console(stderr=True)) if self.live else None
+
+    def __enter__(self) -> Progress:
+        if self.status:
+            self.status.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+        if self.status:
+            self.status.stop()
+
+    def report(self, sentence: str) -> None:
+        if self.status:
+            self.status.stop()
+        click.echo(sentence)
+        if self.status:
+            self.status.start()
+
+    def update(self) -> None:
+        if self.status is None:
+            return
+        try:
+            graph = self.client.value(f"/resources/{self.name}/graph", {"limit": GRAPH_NODES_MAX})
+            self.status.update(summary(graph["nodes"]))
+        except Failed as error:
+            self.status.update(error.message)
+
+
+def summary(nodes: Sequence[dict[str, Any]]) -> str:
+    """`stack/web Reconciling, 3 of 5 Ready; leaf/db: connection refused`"""
+    top = nodes[0]
+    below = nodes[1:]
+    ready = f", {sum(node['is_ready'] for node in below)} of {len(below)} Ready" if below else ""
+    culprits = [f"{n['ref']}: {n['message']}" for n in below or [top] if n["message"] and not n["is_ready"]]
+    return "; ".join([f"{top['ref']} {top['phase']}{ready}", *culprits[:CULPRITS_SHOWN]])
