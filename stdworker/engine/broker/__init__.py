@@ -1,0 +1,6 @@
+"""Worker streams: sessions and credit, claims, results, leases, config push."""
+
+from stdworker.engine.broker.broker import Broker, BrokerOptions
+from stdworker.engine.broker.grpc_server import GrpcServer
+
+__all__ = ["Broker", "BrokerOptions", "GrpcServer"]

@@ -1,0 +1,64 @@
+"""Signs of life on their way into the store, and the answer to them: a lease that is void is cancelled."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable
+
+from stdworker.engine.broker.session import Session
+from stdworker.engine.reconcile import Engine
+from stdworker.model.task import Lease
+
+LEASES_MAX = 20_000  # of one stream between two writes
+
+
+class Attester:
+    """Gathers heartbeats and progress; `adopt` is called with a valid lease that the stream didn't hold yet."""
+
+    def __init__(self, engine: Engine, broker: str, adopt: Callable[[Session, Lease], None]) -> None:
+        self._engine = engine
+        self._broker = broker
+        self._adopt = adopt
+        self._heartbeats: dict[Session, set[Lease]] = {}
+        self._progress: dict[Lease, tuple[float | None, str]] = {}
+        self._added = asyncio.Event()
+
+    def heard(self, session: Session, leases: Iterable[Lease]) -> None:
+        """These tasks of the stream go on. Those whose result is here already need no more life."""
+        alive = self._heartbeats.setdefault(session, set())
+        alive.update(lease for lease in leases if lease.token not in session.settling)
+        if len(alive) > LEASES_MAX:
+            self._heartbeats[session] = set(session.leases())
+        self._added.set()
+
+    def progressed(self, lease: Lease, fraction: float | None, message: str) -> None:
+        """How far a task is; the newest word replaces the one that isn't written yet."""
+        self._progress[lease] = fraction, message
+        self._added.set()
+
+    def forget(self, session: Session) -> None:
+        self._heartbeats.pop(session, None)
+
+    async def tick(self) -> None:
+        await self._added.wait()
+        self._added.clear()
+        heartbeats, self._heartbeats = self._heartbeats, {}
+        progress, self._progress = self._progress, {}
+        attests = [self.attest(session, leases) for session, leases in heartbeats.items() if leases]
+        reports = [self._engine.progress(lease, *told) for lease, told in progress.items()]
+        outcomes = await asyncio.gather(*attests, *reports, return_exceptions=True)
+        for outcome in outcomes:
+            if isinstance(outcome, BaseException):
+                raise outcome  # the next heartbeat says it again
+
+    async def attest(self, session: Session, leases: Iterable[Lease]) -> None:
+        """Write the signs of life, which moves the leases to this broker; cancel what is void."""
+        named = list(leases)
+        held = set(session.running)
+        void = set(await self._engine.attest(named, self._broker, session.worker))
+        for lease in named:
+            if lease in void:
+                if lease.token not in held or lease.token in session.running:
+                    session.outbox.put_cancel(lease, "the lease is void")
+            elif lease.token not in held:
+                self._adopt(session, lease)

@@ -1,0 +1,249 @@
+"""What happens on worker streams, without the transport.
+
+A stream is opened with its subscription, every frame is received in order, and it is closed with or without a
+goodbye. What is to be written waits in the session's outbox.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import secrets
+import socket
+import time
+from collections.abc import Callable, Coroutine, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from stdworker.engine.broker.attesting import Attester
+from stdworker.engine.broker.configs import ConfigPush, has_content
+from stdworker.engine.broker.convert import decode_complete, decode_leases
+from stdworker.engine.broker.dispatch import Dispatcher
+from stdworker.engine.broker.releasing import Releaser
+from stdworker.engine.broker.session import Running, Session
+from stdworker.engine.broker.settling import Settler
+from stdworker.engine.broker.subscription import Subscription
+from stdworker.engine.broker.sweeping import Sweeper
+from stdworker.engine.broker.ticks import forever
+from stdworker.engine.reconcile import Engine, Hint, Watch
+from stdworker.engine.store.records import Claim, Settlement
+from stdworker.model.config import ProviderConfig
+from stdworker.model.kind import KindVersion
+from stdworker.model.task import Lease
+from stdworker.wire.generated import worker_pb2 as pb
+
+log = logging.getLogger("stdworker.broker")
+
+POLL_SECONDS = 1.0  # hints may be lost: this often the store is asked without one
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerOptions:
+    """How long a lost worker may take to return, and how long a silent one is trusted."""
+
+    reconnect_seconds: float = 5.0
+    liveness_seconds: float = 15.0
+
+
+class Broker:
+    """All worker streams of this process."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        options: BrokerOptions = BrokerOptions(),
+        *,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.id = f"{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(4)}"
+        self.sessions: set[Session] = set()
+        self.draining = False
+        self._engine = engine
+        self._options = options
+        self._clock = clock
+        self._idle = asyncio.Event()
+        self._configs = ConfigPush(engine, self.sessions)
+        self._releaser = Releaser(engine, self.id)
+        self._dispatcher = Dispatcher(
+            engine, self.id, self.sessions, self._configs, self._releaser, self._refuse, clock
+        )
+        self._settler = Settler(engine, self.id, self._settled)
+        self._attester = Attester(engine, self.id, self._adopt)
+        self._sweeper = Sweeper(
+            self.sessions, self._releaser, self._attester, self._settler, options.liveness_seconds, clock
+        )
+
+    async def run(self) -> None:
+        """Work until cancelled."""
+        async with self._engine.watch() as watch, asyncio.TaskGroup() as loops:
+            loops.create_task(forever("following hints", lambda: self._follow(watch)))
+            loops.create_task(forever("claiming", self._dispatcher.tick))
+            loops.create_task(forever("storing results", self._settler.tick))
+            loops.create_task(forever("attesting leases", self._attester.tick))
+            loops.create_task(forever("releasing leases", self._releaser.tick))
+            loops.create_task(forever("sweeping streams", self._sweeper.tick))
+
+    # ---- one stream ----
+
+    async def open(self, subscription: Subscription) -> Session:
+        """Take a stream in. Close it in the end, also when this raises."""
+        session = Session(subscription, self._clock())
+        self.sessions.add(session)
+        try:
+            await self._prime(session)
+        except BaseException:
+            self.close(session, goodbye=False)
+            raise
+        log.info("worker %s serves %s", session.worker, ", ".join(map(str, sorted(session.pairs))))
+        return session
+
+    async def _prime(self, session: Session) -> None:
+        if session.resumed:
+            await self._attester.attest(session, session.resumed)
+        await self._configs.prime(session)
+        session.open = True
+        self._dispatcher.heat(session.pairs)
+
+    async def receive(self, session: Session, message: pb.WorkStreamClientMsg) -> None:
+        """Take in one frame. Waits when results arrive faster than they are stored, or answers aren't read."""
+        session.heard_at = self._clock()
+        session.silent = False
+        match message.WhichOneof("body"):
+            case "completes":
+                for complete in message.completes.completes:
+                    self._complete(session, complete)
+                self._dispatcher.wake()
+            case "complete":
+                self._complete(session, message.complete)
+                self._dispatcher.wake()
+            case "heartbeat":
+                session.heartbeats = True
+                self._attester.heard(session, decode_leases(message.heartbeat))
+            case "interest":
+                self._interest(session, message.interest)
+            case "progress":
+                self._progress(session, message.progress)
+        await self._settler.room()
+        await session.outbox.room()
+
+    def close(self, session: Session, *, goodbye: bool) -> None:
+        """The stream ended. After a goodbye its tasks are free at once, else their worker may return for them."""
+        if session not in self.sessions:
+            return
+        self.sessions.discard(session)
+        session.open = False
+        session.outbox.close()
+        self._attester.forget(session)
+        if goodbye or self.draining:
+            self._releaser.release(session.leases(), counted=False)
+        else:
+            self._releaser.keep(session.running.values(), self._clock() + self._options.reconnect_seconds)
+        session.running.clear()
+        self._check_idle()
+        log.info("worker %s %s", session.worker, "said goodbye" if goodbye else "was lost")
+
+    async def defaults(self, pairs: Iterable[KindVersion]) -> dict[KindVersion, ProviderConfig]:
+        """The default configs of those pairs that have one."""
+        configs = await self._engine.default_configs(list(pairs))
+        return {pair: default.config for pair, default in configs.items() if has_content(default.config)}
+
+    def _complete(self, session: Session, message: pb.StageComplete) -> None:
+        task = session.drop(message.lease_token) or self._drop_elsewhere(session, message.lease_token)
+        settlement = decode_complete(message, task.stage if task else None)
+        self._settler.add(session, task.pair if task else None, settlement)
+
+    def _drop_elsewhere(self, session: Session, token: str) -> Running | None:
+        """A task may have moved to another stream while its result was written to this one."""
+        return next((task for other in self.sessions if other is not session and (task := other.drop(token))), None)
+
+    def _interest(self, session: Session, interest: pb.Interest) -> None:
+        pair = KindVersion(interest.kind, max(1, interest.kind_version))
+        if session.set_interest(pair, ready=interest.has_worker, limit=interest.credit) and interest.has_worker:
+            self._dispatcher.heat([pair])
+
+    def _progress(self, session: Session, told: pb.TaskProgress) -> None:
+        if told.lease_token in session.running:
+            fraction = min(told.fraction, 1.0) if told.fraction >= 0 else None
+            self._attester.progressed(Lease(told.lease_token, told.claim_epoch), fraction, told.message)
+
+    def _adopt(self, session: Session, lease: Lease) -> None:
+        """The worker holds a lease from before: from a stream that broke, or that it is moving away from."""
+        if session not in self.sessions:
+            return
+        task = self._drop_elsewhere(session, lease.token)
+        session.hold(task or self._releaser.reclaim(lease))
+
+    def _refuse(self, session: Session, claim: Claim, why: str) -> None:
+        settlement = Settlement(claim.lease, claim.stage, error=why, reason="TaskTooLarge", terminal=True)
+        self._settler.add(session, claim.pair, settlement)
+
+    def _settled(self, pairs: Iterable[KindVersion]) -> None:
+        self._dispatcher.heat(pairs)
+        self._check_idle()
+
+    # ---- all streams ----
+
+    async def _follow(self, watch: Watch) -> None:
+        hints = await watch.next(POLL_SECONDS)
+        if not hints:
+            hints = {Hint("work"), Hint("voided")}
+        topics = {hint.topic for hint in hints}
+        if "work" in topics:
+            self._heat(hint for hint in hints if hint.topic == "work")
+        if "config" in topics:
+            await self._refresh(hint for hint in hints if hint.topic == "config")
+        if "voided" in topics and self.sessions:
+            await self._cancel_voided()
+
+    def _heat(self, hints: Iterable[Hint]) -> None:
+        pairs = {hint.pair for hint in hints}
+        if None in pairs:
+            self._dispatcher.heat_all()
+        self._dispatcher.heat(pair for pair in pairs if pair)
+
+    async def _refresh(self, hints: Iterable[Hint]) -> None:
+        served = {pair for session in self.sessions for pair in session.pairs}
+        pairs = {hint.pair for hint in hints}
+        edited = served if None in pairs else served & pairs
+        if edited:
+            await self._configs.refresh(edited)
+
+    async def _cancel_voided(self) -> None:
+        for void in await self._engine.voided(self.id):
+            for session in self.sessions:
+                if void.lease.token in session.running:
+                    session.outbox.put_cancel(void.lease, void.reason)
+
+    async def drain(self, seconds: float, abort: asyncio.Event) -> None:
+        """Hand out nothing more, ask workers to move, wait for results; then release the rest and end all streams.
+
+        Ends early when nothing is held any more, or when `abort` is set.
+        """
+        self.draining = True
+        await self._dispatcher.stop()
+        for session in self.sessions:
+            session.outbox.put_drain("the broker is shutting down")
+        self._check_idle()
+        await _first(self._idle.wait(), abort.wait(), seconds=seconds)
+        held = sum(len(session.running) for session in self.sessions)
+        if held:
+            log.warning("%d tasks were not finished in time and are released", held)
+        for session in list(self.sessions):
+            self.close(session, goodbye=True)
+        self._releaser.give_up()
+        await self._releaser.flush()
+
+    def _check_idle(self) -> None:
+        if self.draining and all(session.idle for session in self.sessions):
+            self._idle.set()
+
+
+async def _first(*waits: Coroutine[Any, Any, object], seconds: float) -> None:
+    """Wait until one of them is over, or the time is."""
+    tasks = [asyncio.create_task(wait) for wait in waits]
+    try:
+        await asyncio.wait(tasks, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for task in tasks:
+            task.cancel()

@@ -1,0 +1,139 @@
+"""What waits to be written to one worker. It holds nouns, not frames: what can be joined is joined when written."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Iterable
+
+from stdworker.model.config import ProviderConfig
+from stdworker.model.kind import KindVersion
+from stdworker.model.task import Lease
+from stdworker.wire.convert import encode_config_update
+from stdworker.wire.generated import worker_pb2 as pb
+
+BATCH_TASKS_MAX = 256
+BATCH_BYTES_MAX = 1024 * 1024  # of tasks in one frame; a larger task travels alone
+BATCH_LEASES_MAX = 4_096
+BACKLOG_MAX = 20_000  # entries; a worker that doesn't read isn't read from either
+
+
+class Outbox:
+    """Frames in the order that the contract asks for: a config always before the tasks claimed after its edit.
+
+    Every part is bounded: configs by the pairs (the newest replaces), tasks and cancels by the credit, settled
+    leases by `BACKLOG_MAX`, beyond which the session stops reading results.
+    """
+
+    def __init__(self, extensions: frozenset[str]) -> None:
+        self.extensions = extensions
+        self.closed = False
+        self._configs: dict[KindVersion, ProviderConfig] = {}
+        self._tasks: deque[pb.StageTask] = deque()
+        self._cancels: dict[Lease, str] = {}
+        self._settled: deque[Lease] = deque()
+        self._drain: str | None = None
+        self._alive = False
+        self._written = asyncio.Event()
+        self._room = asyncio.Event()
+        self._room.set()
+
+    def put_config(self, pair: KindVersion, config: ProviderConfig) -> None:
+        self._configs[pair] = config
+        self._changed()
+
+    def put_tasks(self, tasks: Iterable[pb.StageTask]) -> None:
+        self._tasks.extend(tasks)
+        self._changed()
+
+    def put_cancel(self, lease: Lease, reason: str) -> None:
+        if "cancel" in self.extensions:
+            self._cancels[lease] = reason
+            self._changed()
+
+    def put_settled(self, leases: Iterable[Lease]) -> None:
+        if "settled" in self.extensions:
+            self._settled.extend(leases)
+            self._changed()
+
+    def put_drain(self, reason: str) -> None:
+        if "drain" in self.extensions:
+            self._drain = reason
+            self._changed()
+
+    def put_alive(self) -> None:
+        if "alive" in self.extensions:
+            self._alive = True
+            self._changed()
+
+    def close(self) -> None:
+        """Let the writer finish what waits, then end."""
+        self.closed = True
+        self._changed()
+
+    async def next(self) -> pb.WorkStreamServerMsg | None:
+        """The next frame, waiting for one; None once closed and empty."""
+        while True:
+            frame = self._take()
+            if frame is not None or self.closed:
+                return frame
+            self._written.clear()
+            await self._written.wait()
+
+    async def room(self) -> None:
+        """Wait until the worker has read enough of what was written for it."""
+        await self._room.wait()
+
+    def _changed(self) -> None:
+        self._written.set()
+        if self.closed or len(self._settled) + len(self._tasks) < BACKLOG_MAX:
+            self._room.set()
+        else:
+            self._room.clear()
+
+    def _take(self) -> pb.WorkStreamServerMsg | None:
+        frame = self._take_frame()
+        if not self._room.is_set():
+            self._changed()
+        return frame
+
+    def _take_frame(self) -> pb.WorkStreamServerMsg | None:
+        if self._drain is not None:
+            reason, self._drain = self._drain, None
+            return pb.WorkStreamServerMsg(drain=pb.Drain(reason=reason))
+        if self._configs:
+            pair = next(iter(self._configs))
+            return pb.WorkStreamServerMsg(config=encode_config_update(pair, self._configs.pop(pair)))
+        if self._tasks:
+            return self._take_tasks()
+        if self._cancels:
+            lease, reason = self._cancels.popitem()
+            return pb.WorkStreamServerMsg(
+                cancel=pb.CancelTask(lease_token=lease.token, claim_epoch=lease.epoch, reason=reason)
+            )
+        if self._settled:
+            return self._take_settled()
+        if self._alive:
+            self._alive = False
+            return pb.WorkStreamServerMsg(alive=pb.Alive())
+        return None
+
+    def _take_tasks(self) -> pb.WorkStreamServerMsg:
+        first = self._tasks.popleft()
+        if "batch" not in self.extensions or not self._tasks:
+            return pb.WorkStreamServerMsg(task=first)
+        batch, size = [first], first.ByteSize()
+        while self._tasks and len(batch) < BATCH_TASKS_MAX:
+            size += self._tasks[0].ByteSize()
+            if size > BATCH_BYTES_MAX:
+                break
+            batch.append(self._tasks.popleft())
+        return pb.WorkStreamServerMsg(tasks=pb.TaskBatch(tasks=batch))
+
+    def _take_settled(self) -> pb.WorkStreamServerMsg:
+        leases = [self._settled.popleft() for _ in range(min(len(self._settled), BATCH_LEASES_MAX))]
+        return pb.WorkStreamServerMsg(
+            settled=pb.Settled(
+                lease_token=[lease.token for lease in leases], claim_epoch=[lease.epoch for lease in leases]
+            )
+        )

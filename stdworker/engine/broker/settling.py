@@ -1,0 +1,68 @@
+"""Results on their way into the store: what arrives while a transaction runs is stored together by the next."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
+
+from stdworker.engine.broker.session import Session
+from stdworker.engine.reconcile import Engine
+from stdworker.engine.store.records import Settlement
+from stdworker.model.kind import KindVersion
+from stdworker.model.task import Lease
+
+WAITING_MAX = 20_000  # beyond, streams aren't read until the store has caught up
+BATCH_MAX = 2_000
+
+
+class Arrived(NamedTuple):
+    session: Session
+    pair: KindVersion | None
+    settlement: Settlement
+
+
+class Settler:
+    """Stores results, then tells their streams; `settled` is called with the pairs that may have work again."""
+
+    def __init__(self, engine: Engine, broker: str, settled: Callable[[Iterable[KindVersion]], None]) -> None:
+        self._engine = engine
+        self._broker = broker
+        self._settled = settled
+        self._waiting: list[Arrived] = []
+        self._added = asyncio.Event()
+        self._room = asyncio.Event()
+        self._room.set()
+
+    def add(self, session: Session, pair: KindVersion | None, settlement: Settlement) -> None:
+        session.begin_settling(settlement.lease.token)
+        self._waiting.append(Arrived(session, pair, settlement))
+        self._added.set()
+        if len(self._waiting) >= WAITING_MAX:
+            self._room.clear()
+
+    async def room(self) -> None:
+        """Wait until results are stored faster than they arrive."""
+        await self._room.wait()
+
+    async def tick(self) -> None:
+        await self._added.wait()
+        batch = self._waiting[:BATCH_MAX]
+        await self._engine.settle([arrived.settlement for arrived in batch], self._broker)
+        del self._waiting[: len(batch)]
+        if not self._waiting:
+            self._added.clear()
+        if len(self._waiting) < WAITING_MAX:
+            self._room.set()
+        self._tell(batch)
+
+    def _tell(self, batch: list[Arrived]) -> None:
+        """Stored and stale results are told alike: there is nothing left to do for either."""
+        leases: defaultdict[Session, list[Lease]] = defaultdict(list)
+        for session, _, settlement in batch:
+            session.end_settling(settlement.lease.token)
+            leases[session].append(settlement.lease)
+        for session, done in leases.items():
+            session.outbox.put_settled(done)
+        self._settled({arrived.pair for arrived in batch if arrived.pair})
