@@ -12,7 +12,7 @@ import click
 from stdworker.cli.conctl_client import Client, Failed, explain
 from stdworker.errors import ConfigError
 from stdworker.model.documents import SUFFIXES, Document, parse_documents
-from stdworker.model.json_text import RawJson, ascii_line, dumps, join_members, loads, members
+from stdworker.model.json_text import RawJson, ascii_line, dumps, elements, join_members, loads, members
 
 BATCH_DOCUMENTS_MAX = 5_000
 BATCH_BYTES_MAX = 32 << 20
@@ -170,11 +170,14 @@ class Applying:
         click.echo(f"providerconfig {item.name} {response.headers['x-apply-result']}")
 
     def try_resource(self, item: Item) -> None:
-        would = loads(self.client.call("POST", "/resources", query={"dryRun": "true"}, body=item.body).content)
-        told = {"unchanged": "is unchanged"}.get(would["result"], f"would be {would['result']}")
-        click.echo(f"resource {item.name} {told}")
-        for change in would["changes"]:
-            click.echo(f"  {change['path']}: {_side(change, 'before')} → {_side(change, 'after')}")
+        answer = self.client.call("POST", "/resources", query={"dryRun": "true"}, body=item.body).content
+        would = members(answer) or {}
+        result = loads(would["result"])
+        click.echo(f"resource {item.name} {'is unchanged' if result == 'unchanged' else f'would be {result}'}")
+        for change in map(members, elements(would["changes"]) or []):
+            if change:
+                sides = [bytes(change.get(side, b"(absent)")).decode() for side in ("before", "after")]
+                click.echo(f"  {loads(change['path'])}: {' → '.join(sides)}")
 
     def send_batch(self, batch: Sequence[Item]) -> None:
         body = b"\n".join(ascii_line(item.body) for item in batch)
@@ -190,10 +193,6 @@ class Applying:
     def fail(self, item: Item, message: str) -> None:
         self.failures += 1
         click.echo(f"{item.where}: {item.type} {item.name}: {message}", err=True)
-
-
-def _side(change: dict[str, object], side: str) -> str:
-    return bytes(dumps(change[side])).decode() if side in change else "(absent)"
 
 
 def _batches(found: Sequence[Item]) -> Iterator[list[Item]]:

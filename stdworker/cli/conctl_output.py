@@ -40,13 +40,20 @@ def table(headings: Sequence[str], rows: Iterable[Sequence[str | Text]], empty: 
     """Rows under headings, or one line saying that there are none (on standard error)."""
     made = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
     for heading in headings:
-        made.add_column(heading, no_wrap=True, overflow="ellipsis")
+        made.add_column(_one_line(heading))
     for row in rows:
-        made.add_row(*(Text(cell) if isinstance(cell, str) else cell for cell in row))
+        made.add_row(*map(_one_line, row))
     if made.row_count:
         show(made)
     else:
         click.echo(empty, err=True)
+
+
+def _one_line(cell: str | Text) -> Text:
+    """A cell that is cut, not wrapped; the widest column is cut first."""
+    text = cell if isinstance(cell, Text) else Text(cell)
+    text.no_wrap, text.overflow = True, "ellipsis"
+    return text
 
 
 def show(renderable: Any) -> None:
@@ -106,7 +113,10 @@ class _Dumper(yaml.SafeDumper):
 
 
 def _text(dumper: yaml.SafeDumper, data: str) -> yaml.ScalarNode:
-    return dumper.represent_scalar("tag:yaml.org,2002:str", data, style="|" if "\n" in data else None)
+    style = None
+    if not data.isprintable():
+        style = "|" if data.replace("\n", "").isprintable() else '"'
+    return dumper.represent_scalar("tag:yaml.org,2002:str", data, style=style)
 
 
 def _number(dumper: yaml.SafeDumper, data: _Number) -> yaml.ScalarNode:
@@ -121,9 +131,9 @@ _Dumper.add_representer(_Number, _number)
 def pretty_yaml(document: bytes) -> str:
     """The same document as YAML, numbers spelled as they came."""
     value = json.loads(document, parse_int=_Number, parse_float=_Number)
-    return yaml.dump(value, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=100).rstrip("\n")
+    return yaml.dump(value, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=100)
 
 
 def print_document(document: bytes, form: str) -> None:
     """A document as json or yaml."""
-    click.echo(pretty_yaml(document) if form == "yaml" else pretty_json(document))
+    click.echo(pretty_yaml(document) if form == "yaml" else pretty_json(document) + "\n", nl=False)

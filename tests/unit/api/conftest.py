@@ -1,0 +1,58 @@
+"""A real engine on SQLite behind the real application, and someone who does its work."""
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+
+import httpx
+import pytest
+
+from stdworker.engine.api import build_app
+from stdworker.engine.reconcile import Engine
+from stdworker.engine.store.records import Settlement, Want
+from stdworker.model.kind import KindVersion
+from stdworker.model.outcome import Outcome
+
+MANIFEST = {
+    "kind": "leaf",
+    "kind_version": 1,
+    "description": "A thing without children.",
+    "spec_schema": {"type": "object", "properties": {"size": {"type": "number"}}},
+    "reactions": [{"name": "work", "trigger": "specChange", "emits": ["status", "conditions"]}],
+}
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+@pytest.fixture
+async def engine(tmp_path) -> AsyncIterator[Engine]:
+    opened = await Engine.open(f"sqlite:///{tmp_path}/converge.db")
+    yield opened
+    await opened.close()
+
+
+@pytest.fixture
+async def api(engine) -> AsyncIterator[httpx.AsyncClient]:
+    transport = httpx.ASGITransport(build_app(engine))
+    async with httpx.AsyncClient(transport=transport, base_url="http://localhost/api/v1") as client:
+        yield client
+
+
+@pytest.fixture
+async def leaf(api) -> None:
+    """The kind leaf is published."""
+    (await api.put("/kinds/leaf/manifest", json=MANIFEST)).raise_for_status()
+
+
+@pytest.fixture
+def work(engine) -> Callable[..., Awaitable[int]]:
+    """Do what is due of the kind leaf, once; the settlement is made by `result`."""
+
+    async def once(**result) -> int:
+        claims = await engine.claim([Want(KindVersion("leaf"), 100, "worker")], "broker")
+        result = result or {"outcome": Outcome(status={"ok": True})}
+        await engine.settle([Settlement(claim.lease, claim.stage, **result) for claim in claims], "broker")
+        return len(claims)
+
+    return once

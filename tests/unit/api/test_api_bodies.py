@@ -1,0 +1,41 @@
+"""Bodies that don't fit their shape are answered with the place and what to do."""
+
+import pytest
+
+from stdworker.engine.api import bodies, shapes
+from stdworker.errors import Invalid
+
+
+@pytest.mark.parametrize(
+    ("body", "complaint"),
+    [
+        ('{"kind":"a","kind_version":1,"name":"x","specs":{}}', "/specs: unknown key 'specs' (did you mean 'spec'?)"),
+        ('{"kind":"a","name":"x"}', "/kind_version: it is required"),
+        ('{"kind":"a","kind_version":0,"name":"x"}', "/kind_version: expected int >= 1"),
+        ('{"kind":"a","kind_version":1.0,"name":"x"}', "/kind_version: expected int, got float"),
+        ('{"kind":"a","kind_version":1,"name":"x","labels":{"a.b":1}}', "/labels: expected str, got int"),
+        ('{"kind":"a","kind_version":1,"name":"x","type":"pod"}', "/type: invalid enum value 'pod'"),
+        ("[]", "the body: expected object, got array"),
+    ],
+)
+def test_a_body_that_does_not_fit_says_where_and_why(body, complaint):
+    with pytest.raises(Invalid) as caught:
+        bodies.decode(body.encode(), shapes.ResourceBody)
+    assert str(caught.value) == complaint
+
+
+def test_a_schema_address_is_allowed_at_the_top():
+    body = b'{"$schema":"https://example.org/s","kind":"a","kind_version":1,"name":"x"}'
+    assert bodies.decode(body, shapes.ResourceBody).name == "x"
+
+
+def test_absent_labels_and_null_labels_are_told_apart():
+    absent = bodies.decode(b'{"kind":"a","kind_version":1,"name":"x"}', shapes.ResourceBody)
+    cleared = bodies.decode(b'{"kind":"a","kind_version":1,"name":"x","labels":null}', shapes.ResourceBody)
+    assert absent.labels is not None
+    assert cleared.labels is None
+
+
+def test_a_spec_is_a_slice_of_the_body():
+    body = b'{"kind":"a","kind_version":1,"name":"x","spec":{"b": 1.0,"a":18446744073709551617}}'
+    assert bytes(bodies.decode(body, shapes.ResourceBody).spec) == b'{"b": 1.0,"a":18446744073709551617}'

@@ -1,0 +1,90 @@
+"""What a document is, and in which order they go."""
+
+import pytest
+
+from stdworker.cli.conctl_apply import load
+from stdworker.errors import ConfigError
+
+MANIFEST = "kind: a\nkind_version: 2\nspec_schema: {}\nreactions: []\n"
+CONFIG = "name: c\nkind: a\nkind_version: 2\nis_default: false\nspec: {x: 1.0}\n"
+RESOURCE = "kind: a\nkind_version: 2\nname: r\nspec: {x: 1.0}\n"
+
+
+def loaded(tmp_path, text, name="f.yaml", forced_type=None):
+    path = tmp_path / name
+    path.write_text(text)
+    return load([str(path)], forced_type)
+
+
+def test_kinds_go_first_then_configs_then_resources(tmp_path):
+    found = loaded(tmp_path, f"{RESOURCE}---\n{CONFIG}---\n{MANIFEST}")
+    assert [(item.type, item.name) for item in found] == [
+        ("manifest", "a@2"),
+        ("providerconfig", "c"),
+        ("resource", "a/r"),
+    ]
+
+
+def test_things_of_one_type_keep_their_order(tmp_path):
+    found = loaded(tmp_path, "---\n".join(RESOURCE.replace("name: r", f"name: {n}") for n in "zab"))
+    assert [item.name for item in found] == ["a/z", "a/a", "a/b"]
+
+
+def test_the_type_in_a_document_wins_over_its_shape(tmp_path):
+    (item,) = loaded(tmp_path, "type: providerconfig\n" + RESOURCE)
+    assert item.type == "providerconfig"
+
+
+def test_the_type_of_the_command_line_wins_over_all(tmp_path):
+    (item,) = loaded(tmp_path, CONFIG, forced_type="resource")
+    assert item.type == "resource"
+
+
+def test_a_kind_file_is_a_manifest_and_a_default_config(tmp_path):
+    manifest, config = loaded(tmp_path, MANIFEST + "default_config: {settings: {n: 1.0}}\ndefault_bundle: UEs=\n")
+    assert sorted(manifest.members) == ["kind", "kind_version", "reactions", "spec_schema"]
+    assert config.members == {
+        "kind": b'"a"',
+        "kind_version": b"2",
+        "name": b'"a"',
+        "is_default": b"true",
+        "spec": b'{"settings":{"n":1.0}}',
+        "data": b'"UEs="',
+    }
+
+
+def test_numbers_reach_the_body_as_they_are_written(tmp_path):
+    (item,) = loaded(tmp_path, RESOURCE)
+    assert item.body == b'{"kind":"a","kind_version":2,"name":"r","spec":{"x":1.0}}'
+
+
+def test_a_folder_is_read_recursively_without_hidden_and_foreign_folders(tmp_path):
+    for name in ("b/f.yaml", "a.json", ".git/x.yaml", "node_modules/p/package.json", "run.sh"):
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(RESOURCE if name == "b/f.yaml" else '{"kind":"a","kind_version":1,"name":"j"}')
+    assert [item.name for item in load([str(tmp_path)])] == ["a/j", "a/r"]
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("- 1\n", "f.yaml:1 item 1: expected an object, got 1"),
+        ("type: pod\n", "f.yaml:1: the type 'pod' is not known; it is one of manifest, providerconfig, resource"),
+        ("\nx: 1\n", "f.yaml:2: no type; it is one of manifest, providerconfig, resource"),
+    ],
+)
+def test_a_document_that_is_nothing_known_is_refused_with_its_place(tmp_path, text, complaint):
+    with pytest.raises(ConfigError) as caught:
+        loaded(tmp_path, text)
+    assert caught.value.message == f"{tmp_path}/{complaint}"
+
+
+def test_a_file_that_can_not_be_read_says_why(tmp_path):
+    with pytest.raises(ConfigError, match="can't be read: No such file or directory"):
+        load([str(tmp_path / "absent.yaml")])
+
+
+def test_a_folder_without_documents_is_refused(tmp_path):
+    with pytest.raises(ConfigError, match="holds no file that ends in"):
+        load([str(tmp_path)])
