@@ -8,6 +8,7 @@ Two questions place a class: who must act, and is it worth trying again?
     │   ├── ConfigKeyError              a key that no launch config has, with the nearest one
     │   └── ManifestError               a kind manifest that breaks a rule, all violations at once
     ├── PluginError                     plugin author: a plugin can't be loaded or clashes with another
+    ├── StoreError                      operator: the engine's database can't be used
     ├── RequestError                    caller: the engine can't do what was asked
     │   ├── NotFound                    no such thing
     │   ├── Conflict                    the thing's state, or its owner, stands against it
@@ -45,6 +46,7 @@ __all__ = [
     "Retry",
     "SettingsError",
     "StdworkerError",
+    "StoreError",
     "TaskFailure",
     "Terminal",
 ]
@@ -123,6 +125,12 @@ class PluginError(StdworkerError):
     """A plugin that can't be loaded, or two origins that claim one kind."""
 
     code = "bad_plugin"
+
+
+class StoreError(StdworkerError):
+    """The engine's database can't be opened, read or written; nothing of the transaction is stored."""
+
+    code = "store_failed"
 
 
 class RequestError(StdworkerError):

@@ -1,13 +1,23 @@
-"""The engine: what the broker and the API call."""
+"""The engine: what the broker and the API call. Each method is one verb of a transaction, or one reading."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import asyncio
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
+from pathlib import Path
+from typing import Any, TypeVar
 
+from stdworker.engine.reconcile import readings, verbs
+from stdworker.engine.reconcile.batcher import Batcher
 from stdworker.engine.reconcile.clock import Clock, SystemClock
-from stdworker.engine.reconcile.watch import Watch
+from stdworker.engine.reconcile.ticks import Ticks
+from stdworker.engine.reconcile.unit import Limits
+from stdworker.engine.reconcile.watch import Watch, Watches
+from stdworker.engine.store.contract import Connection, Database
 from stdworker.engine.store.records import (
     Applied,
     ApplyDocument,
@@ -25,11 +35,15 @@ from stdworker.engine.store.records import (
     VoidedLease,
     Want,
 )
-from stdworker.errors import RequestError
+from stdworker.errors import RequestError, SettingsError, StdworkerError, StoreError
 from stdworker.model.json_text import RawJson
 from stdworker.model.kind import KindVersion
 from stdworker.model.resource import Ref
 from stdworker.model.task import Lease
+
+READERS = 4
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,86 +57,135 @@ class EngineOptions:
     events_keep_seconds: float = 720 * 3600.0
 
 
+_DEFAULTS = EngineOptions()
+
+
 class Engine:
+    """An open engine. All methods may be called at the same time; they raise classes of `stdworker.errors` only."""
+
+    def __init__(self, database: Database, options: EngineOptions, clock: Clock) -> None:
+        limits = Limits(options.retry_base_seconds, options.retry_cap_seconds)
+        self.options = options
+        self._database = database
+        self._watches = Watches()
+        self._batcher = Batcher(database, clock, limits, self._watches.publish, verbs.FOLLOW_UP)
+        self._readers = ThreadPoolExecutor(READERS, thread_name_prefix="engine-reader")
+        self._own = threading.local()
+        self._open: list[Connection] = []
+        self._ticks = Ticks(self, self._batcher, self._watches, clock)
+
     @classmethod
-    async def open(
-        cls, database_url: str, options: EngineOptions = EngineOptions(), *, clock: Clock | None = None
-    ) -> Engine:
-        raise NotImplementedError
+    async def open(cls, database_url: str, options: EngineOptions = _DEFAULTS, *, clock: Clock | None = None) -> Engine:
+        """Open `sqlite:///PATH` or `postgresql://…` and bring its schema up to date.
+
+        Raises SettingsError for a URL of another form, StoreError when the database can't be used.
+        """
+        database = _database(database_url)
+        await asyncio.to_thread(database.migrate)
+        engine = cls(database, options, clock or SystemClock())
+        engine._batcher.start()
+        return engine
 
     async def run(self) -> None:
-        raise NotImplementedError
+        """Do what is due, over and over, until the engine is closed or this is cancelled."""
+        await self._ticks.run()
 
     async def close(self) -> None:
-        raise NotImplementedError
+        self._ticks.stop()
+        await self._batcher.close()
+        await asyncio.to_thread(self._readers.shutdown)
+        for connection in self._open:
+            connection.close()
+        self._open.clear()
 
     def watch(self) -> Watch:
-        raise NotImplementedError
+        """Hints of what may have changed; use it as an async context manager."""
+        return Watch(self._watches)
+
+    # ---- broker verbs ----
 
     async def claim(self, wants: Sequence[Want], broker: str) -> list[Claim]:
-        raise NotImplementedError
+        """Lease tasks for worker streams that can take them, at most each want's credit."""
+        return await self._batcher.call(verbs.CLAIM, (broker, wants))  # type: ignore[no-any-return]
 
     async def settle(self, settlements: Sequence[Settlement], broker: str) -> list[bool]:
-        raise NotImplementedError
+        """Apply results; returns after the commit. False: the lease was void, nothing was changed."""
+        if not settlements:
+            return []
+        return await self._batcher.call(verbs.SETTLE, settlements, len(settlements))  # type: ignore[no-any-return]
 
     async def attest(self, leases: Sequence[Lease], broker: str, worker: str) -> list[Lease]:
-        raise NotImplementedError
+        """Renew leases and move them to this broker; answers those that its worker must stop working on."""
+        return await self._batcher.call(verbs.ATTEST, (broker, worker, leases), len(leases))  # type: ignore[no-any-return]
 
     async def progress(self, lease: Lease, fraction: float | None, message: str) -> None:
-        raise NotImplementedError
+        await self._batcher.call(verbs.PROGRESS, (lease, fraction, message))
 
     async def release(self, leases: Sequence[Lease], broker: str, *, counted: bool) -> None:
-        raise NotImplementedError
+        """Take back leases that this broker still owns; `counted`: lost without a goodbye, which is an attempt."""
+        await self._batcher.call(verbs.RELEASE, (broker, leases, counted), len(leases))
 
     async def voided(self, broker: str) -> list[VoidedLease]:
-        raise NotImplementedError
+        """Leases of this broker's running tasks that became void, each answered once."""
+        return await self._batcher.call(verbs.VOIDED, broker)  # type: ignore[no-any-return]
 
     async def default_configs(self, pairs: Sequence[KindVersion]) -> dict[KindVersion, DefaultConfig]:
-        raise NotImplementedError
+        """The default of each pair; an empty one, with its revision, where there is none."""
+        return await self.read(readings.default_configs, pairs)
+
+    # ---- api verbs ----
 
     async def apply(
         self, documents: Sequence[ApplyDocument], actor: str, *, dry_run: bool = False
     ) -> list[Applied | RequestError]:
-        raise NotImplementedError
+        """Apply documents in their order, each alone; answers what was done to each, or why not."""
+        verb = verbs.APPLY_DRY if dry_run else verbs.APPLY
+        return await self._batcher.call(verb, (actor, documents), len(documents))  # type: ignore[no-any-return]
 
     async def get(self, ref: Ref) -> ResourceRecord:
-        raise NotImplementedError
+        return await self.read(readings.get, ref)
 
     async def find(self, where: ResourceFilter, *, limit: int = 100, cursor: str | None = None) -> Page:
-        raise NotImplementedError
+        """A page of resources, newest first."""
+        return await self.read(readings.find, where, limit, cursor)
 
     async def summary(self) -> dict[str, Any]:
-        raise NotImplementedError
+        """`{"totals": {phase: n}, "by_kind": {kind: {phase: n}}}`"""
+        return await self.read(readings.summary)
 
     async def edges(self, ref: Ref) -> list[Edge]:
-        raise NotImplementedError
+        """The edges between the resources of a whole subtree."""
+        return await self.read(readings.edges, ref)
 
     async def dependencies(self, ref: Ref) -> list[tuple[Edge, ResourceRecord | None]]:
-        raise NotImplementedError
+        return await self.read(readings.dependencies, ref)
 
     async def events(self, ref: Ref | None = None, *, after: int = 0, limit: int = 100) -> list[EventRecord]:
-        raise NotImplementedError
+        """Events in their order, of one resource or of all, from the one after `after`."""
+        return await self.read(readings.events, ref, after, limit)
 
     async def delete(self, ref: Ref, actor: str, *, force: bool = False) -> None:
-        raise NotImplementedError
+        """Request the deletion of a resource with all it owns; `force` skips teardowns."""
+        await self._batcher.call(verbs.DELETE, (actor, ref, force))
 
     async def reconcile(self, ref: Ref, actor: str) -> ResourceRecord:
-        raise NotImplementedError
+        """Run a resource again as a new generation."""
+        return await self._batcher.call(verbs.RECONCILE, (actor, ref))  # type: ignore[no-any-return]
 
     async def publish_kind(self, manifest: Mapping[str, Any], actor: str, *, force: bool = False) -> KindRecord:
-        raise NotImplementedError
+        return await self._batcher.call(verbs.PUBLISH_KIND, (actor, manifest))  # type: ignore[no-any-return]
 
     async def kinds(self) -> list[KindRecord]:
-        raise NotImplementedError
+        return await self.read(readings.kinds)
 
     async def kind(self, pair: KindVersion) -> KindRecord:
-        raise NotImplementedError
+        return await self.read(readings.kind, pair)
 
     async def delete_kind(self, pair: KindVersion, actor: str) -> None:
-        raise NotImplementedError
+        await self._batcher.call(verbs.DELETE_KIND, (actor, pair))
 
     async def set_policy(self, pair: KindVersion, policy: KindPolicy, actor: str) -> KindRecord:
-        raise NotImplementedError
+        return await self._batcher.call(verbs.SET_POLICY, (actor, pair, policy))  # type: ignore[no-any-return]
 
     async def put_config(
         self,
@@ -134,19 +197,49 @@ class Engine:
         bundle: bytes | None,
         actor: str,
     ) -> tuple[str, ConfigRecord]:
-        raise NotImplementedError
+        """Create or edit a provider config; answers created, configured or unchanged."""
+        argument = (actor, name, pair, is_default, spec, bundle)
+        return await self._batcher.call(verbs.PUT_CONFIG, argument)  # type: ignore[no-any-return]
 
     async def configs(self, *, pair: KindVersion | None = None, limit: int = 100, cursor: str | None = None) -> Page:
-        raise NotImplementedError
+        return await self.read(readings.configs, pair, limit, cursor)
 
     async def config(self, name: str) -> ConfigRecord:
-        raise NotImplementedError
+        return await self.read(readings.config, name)
 
     async def delete_config(self, name: str, actor: str) -> None:
-        raise NotImplementedError
+        await self._batcher.call(verbs.DELETE_CONFIG, (actor, name))
 
     async def ping(self) -> None:
-        raise NotImplementedError
+        """Raises StoreError when the database doesn't answer."""
+        await self.read(readings.ping)
+
+    # ---- reading ----
+
+    async def read(self, reading: Callable[..., T], *arguments: Any) -> T:
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._readers, partial(self._read_here, reading, *arguments))
+
+    def _read_here(self, reading: Callable[..., T], *arguments: Any) -> T:
+        try:
+            if not hasattr(self._own, "connection"):
+                self._own.connection = self._database.connect(read_only=True)
+                self._open.append(self._own.connection)
+            return reading(self._own.connection, *arguments)
+        except StdworkerError:
+            raise
+        except Exception as error:
+            raise StoreError(self._database.describe(error)) from error
 
 
-__all__ = ["Engine", "EngineOptions", "SystemClock"]
+def _database(url: str) -> Database:
+    scheme, _, rest = url.partition("://")
+    if scheme == "sqlite" and rest.startswith("/") and rest not in ("/", "/:memory:"):
+        from stdworker.engine.store.sqlite import SqliteDatabase
+
+        return SqliteDatabase(Path(rest[1:]))
+    if scheme in ("postgresql", "postgres"):
+        from stdworker.engine.store.postgres import PostgresDatabase
+
+        return PostgresDatabase("postgresql://" + rest)
+    raise SettingsError("DATABASE_URL", url, "sqlite:///PATH of a file, or postgresql://…")

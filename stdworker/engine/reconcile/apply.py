@@ -1,0 +1,209 @@
+"""What people declare: resources applied, reconciled by hand, deleted."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+from stdworker.engine.reconcile import configs, present, remove, schedule, state
+from stdworker.engine.reconcile.kinds import Kind
+from stdworker.engine.reconcile.unit import UnitOfWork
+from stdworker.engine.store import lists
+from stdworker.engine.store.records import UNSET, Applied, ApplyDocument, ResourceRecord
+from stdworker.engine.store.rows import Node
+from stdworker.errors import Conflict, Invalid, NotFound, RequestError
+from stdworker.model.json_text import ascii_line, equal, loads
+from stdworker.model.kind import KIND, RESOURCE_NAME, KindVersion
+from stdworker.model.resource import Ref
+
+LABELS_MAX = 64
+LABEL_CHARACTERS_MAX = 253
+
+
+def apply(uow: UnitOfWork, documents: Sequence[ApplyDocument]) -> list[Applied | RequestError]:
+    """Apply documents in their order; each succeeds or fails alone."""
+    uow.lock_named({Ref(document.kind, document.name) for document in documents})
+    pairs = configs.pairs_of(uow, {d.provider_config_ref for d in documents if isinstance(d.provider_config_ref, str)})
+    fresh: dict[Ref, Node] = {}
+    decided: list[tuple[str, Node] | RequestError] = []
+    labels: dict[Ref, dict[str, str]] = {}
+    for document in documents:
+        try:
+            decided.append(_apply(uow, document, pairs, fresh, labels))
+        except RequestError as error:
+            decided.append(error)
+    if fresh:
+        uow.create(list(fresh.values()))
+    for ref, given in labels.items():
+        uow.relabel(uow.by_ref[ref], given)
+    for node in fresh.values():
+        uow.event(node, "Created")
+        uow.request(node, schedule.SPEC)
+    uow.flush()
+    return [
+        done if isinstance(done, RequestError) else Applied(done[0], present.record(uow.db, _seen(uow, done[1])))
+        for done in decided
+    ]
+
+
+def reconcile(uow: UnitOfWork, ref: Ref) -> ResourceRecord:
+    """Run a resource again from the first stage, as a new generation."""
+    node = _existing(uow, ref)
+    if state.is_deleting(node):
+        uow.request(node, schedule.REMOVAL)
+    else:
+        state.bump(node)
+        uow.event(node, "ReconcileRequested", generation=node.generation)
+        uow.request(node, schedule.SPEC | schedule.RECONCILED)
+    uow.touch(node)
+    uow.flush()
+    return present.record(uow.db, _seen(uow, node))
+
+
+def delete(uow: UnitOfWork, ref: Ref, *, force: bool) -> None:
+    node = _existing(uow, ref)
+    if force:
+        uow.event(node, "DeleteForced", message="teardowns are skipped")
+    remove.mark(uow, node.id, force=force)
+
+
+def _existing(uow: UnitOfWork, ref: Ref) -> Node:
+    uow.lock_named({ref})
+    if ref not in uow.by_ref:
+        raise NotFound(f"there is no resource {ref}")
+    return uow.by_ref[ref]
+
+
+def _seen(uow: UnitOfWork, node: Node) -> lists.Seen:
+    ids = [id for id in (node.owner_id, node.root_id) if id is not None]
+    refs = lists.refs(uow.db, ids) if ids else {}
+    task = uow.tasks.get(node.id * 4 + int(state.is_deleting(node)))
+    return lists.Seen(node, task, refs.get(node.owner_id or 0), refs.get(node.root_id or 0))
+
+
+# ---- one document ----
+
+
+def _apply(
+    uow: UnitOfWork,
+    document: ApplyDocument,
+    pairs: dict[str, KindVersion],
+    fresh: dict[Ref, Node],
+    labels: dict[Ref, dict[str, str]],
+) -> tuple[str, Node]:
+    kind = _kind(uow, document)
+    ref = Ref(document.kind, document.name)
+    spec = ascii_line(document.spec).decode("ascii") if document.spec is not None else None
+    given = _labels(document)
+    known = uow.by_ref.get(ref) or fresh.get(ref)
+    config = _config(document, known, kind.pair, pairs)
+    if known is None:
+        node = _new(uow, document, kind, spec or "{}", config)
+        fresh[ref] = node
+        if given:
+            labels[ref] = given
+        return "created", node
+    _check_appliable(uow, known)
+    changed = _change(uow, known, kind, spec, config, is_new=ref in fresh)
+    if given is not None and given != (labels.get(ref) or json.loads(known.labels)):
+        labels[ref] = given
+        changed = True
+    return ("configured" if changed else "unchanged"), known
+
+
+def _kind(uow: UnitOfWork, document: ApplyDocument) -> Kind:
+    pair = KindVersion(document.kind, document.kind_version)
+    if not KIND.fullmatch(document.kind):
+        raise Invalid(f"{document.kind!r} is not a kind name", [("/kind", "a-z 0-9 . -, at most 63")])
+    if not RESOURCE_NAME.fullmatch(document.name):
+        rule = "1-253 characters of A-Z a-z 0-9 . _ -, the first alphanumeric"
+        raise Invalid(f"{document.name!r} is not a resource name", [("/name", rule)])
+    kind = uow.kinds.get(pair)
+    if kind is None:
+        versions = [str(known.pair) for known in uow.kinds if known.pair.kind == document.kind]
+        hint = f"published: {', '.join(versions)}" if versions else "publish its manifest first"
+        told = f"the kind {pair} is not published"
+        raise Invalid(told, [("/kind_version" if versions else "/kind", told)], hint=hint, code="unknown_kind")
+    if kind.manifest.is_reactor_kind:
+        told = f"{pair} is a reactor kind; it has no resources"
+        raise Invalid(told, [("/kind", told)], code="reactor_kind")
+    return kind
+
+
+def _new(uow: UnitOfWork, document: ApplyDocument, kind: Kind, spec: str, config: str | None) -> Node:
+    if kind.policy.retired:
+        told = f"{kind.pair} is retired; it takes no new resources"
+        raise Invalid(told, [("/kind_version", told)], code="retired_kind")
+    _check_spec(kind, spec)
+    return Node(0, "", document.kind, document.name, None, None, uow.now_ms, document.kind_version, config, spec=spec)
+
+
+def _change(uow: UnitOfWork, node: Node, kind: Kind, spec: str | None, config: str | None, *, is_new: bool) -> bool:
+    """Change what differs; the generation rises once, whatever it is."""
+    target = node.spec or "{}" if spec is None else spec
+    other_spec = spec is not None and not equal(spec.encode(), (node.spec or "{}").encode())
+    moved = node.kind_version != kind.pair.version
+    if not (other_spec or moved or config != node.provider_config):
+        return False
+    if moved and kind.policy.retired:
+        told = f"{kind.pair} is retired; it takes no new resources"
+        raise Invalid(told, [("/kind_version", told)], code="retired_kind")
+    if other_spec or moved:
+        _check_spec(kind, target)
+    node.spec, node.kind_version, node.provider_config = target if other_spec else node.spec, kind.pair.version, config
+    if is_new:
+        return True
+    state.bump(node)
+    uow.rewrite(node)
+    uow.event(node, "SpecChanged", generation=node.generation)
+    uow.request(node, schedule.SPEC)
+    return True
+
+
+def _check_appliable(uow: UnitOfWork, node: Node) -> None:
+    if node.owner_id is not None:
+        owner = lists.refs(uow.db, [node.owner_id]).get(node.owner_id)
+        raise Conflict(f"{node.ref} is owned by {owner}", hint="change its owner instead", code="owned")
+    if state.is_deleting(node):
+        raise Conflict(f"{node.ref} is being deleted", hint="wait until it is gone", code="deleting")
+
+
+def _check_spec(kind: Kind, spec: str) -> None:
+    schema = kind.spec_schema
+    found = schema.violations(loads(spec.encode())) if schema.validator is not None else []
+    if found:
+        violations = [("/spec" + path, what) for path, what in found]
+        raise Invalid(f"the spec breaks the schema of {kind.pair}", violations, code="schema")
+
+
+def _config(
+    document: ApplyDocument, known: Node | None, pair: KindVersion, pairs: dict[str, KindVersion]
+) -> str | None:
+    asked = document.provider_config_ref
+    if asked is None:
+        return None
+    if asked is UNSET:
+        kept = known.provider_config if known else None
+        if kept is not None and known is not None and known.pair != pair:
+            told = f"the provider config {kept}, which is kept, is not for {pair}"
+            raise Invalid(told, [("/provider_config_ref", told)], hint="name another, or null", code="bad_config_ref")
+        return kept
+    assert isinstance(asked, str)
+    if pairs.get(asked) != pair:
+        told = f"is for {pairs[asked]}, not {pair}" if asked in pairs else "does not exist"
+        raise Invalid(f"the provider config {asked} {told}", [("/provider_config_ref", told)], code="bad_config_ref")
+    return asked
+
+
+def _labels(document: ApplyDocument) -> dict[str, str] | None:
+    """The labels to set; None leaves them alone."""
+    if document.labels is UNSET:
+        return None
+    given = document.labels or {}
+    assert isinstance(given, dict)
+    if len(given) > LABELS_MAX or any(
+        not key or len(key) > LABEL_CHARACTERS_MAX or len(value) > LABEL_CHARACTERS_MAX for key, value in given.items()
+    ):
+        rule = f"at most {LABELS_MAX} labels of at most {LABEL_CHARACTERS_MAX} characters"
+        raise Invalid("the labels are too many or too long", [("/labels", rule)])
+    return given

@@ -1,0 +1,211 @@
+"""Group commit: what arrives while a transaction runs is committed together in the next.
+
+Calls come from the event loop and run on writer threads, one for each transaction that the database lets
+write at a time. A batch that fails is run again call by call, so that each succeeds or fails alone.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from stdworker.engine.reconcile.clock import Clock
+from stdworker.engine.reconcile.kinds import Kinds
+from stdworker.engine.reconcile.unit import Limits, Positions, UnitOfWork
+from stdworker.engine.reconcile.watch import Hint
+from stdworker.engine.store import catalog
+from stdworker.engine.store.contract import Connection, Database
+from stdworker.errors import StdworkerError, StoreError
+
+log = logging.getLogger(__name__)
+
+BATCH_WEIGHT_MAX = 4_000
+RACES_MAX = 8
+RACE_PAUSE_SECONDS = 0.005
+
+Run = Callable[[UnitOfWork, list[Any]], Sequence[Any]]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Verb:
+    """Something that the engine does in a transaction.
+
+    `run` takes the arguments of all calls that are made together and answers each. Verbs of one transaction
+    run in the order of `rank`. `alone`: each call has a transaction of its own; `dry`: which is undone.
+    """
+
+    name: str
+    run: Run
+    rank: int = 0
+    alone: bool = False
+    dry: bool = False
+
+
+@dataclass(slots=True)
+class Call:
+    verb: Verb
+    argument: Any
+    weight: int
+    answer: asyncio.Future[Any] | None
+
+
+@dataclass(slots=True)
+class Batcher:
+    database: Database
+    clock: Clock
+    limits: Limits
+    publish: Callable[[set[Hint]], None]
+    follow_up: Verb
+    _loop: asyncio.AbstractEventLoop = field(default_factory=asyncio.get_running_loop)
+    _pending: deque[Call] = field(default_factory=deque)
+    _arrived: threading.Condition = field(default_factory=threading.Condition)
+    _following: bool = False
+    _closed: bool = False
+    _threads: list[threading.Thread] = field(default_factory=list)
+    _positions: Positions = field(default_factory=Positions)
+    _kinds: Kinds = field(default_factory=Kinds)
+
+    def start(self) -> None:
+        for connection in [self.database.connect() for _ in range(self.database.writers)]:
+            thread = threading.Thread(target=self._write, args=(connection,), name="engine-writer", daemon=True)
+            thread.start()
+            self._threads.append(thread)
+
+    async def close(self) -> None:
+        """Finish what is committed now; calls that were not started fail."""
+        with self._arrived:
+            self._closed = True
+            self._arrived.notify_all()
+        for thread in self._threads:
+            await asyncio.to_thread(thread.join)
+
+    async def call(self, verb: Verb, argument: Any, weight: int = 1) -> Any:
+        answer = self._loop.create_future()
+        self._put(Call(verb, argument, weight, answer))
+        return await answer
+
+    def follow(self) -> None:
+        """Have the follow-up verb run, unless it is about to."""
+        with self._arrived:
+            if self._following:
+                return
+            self._following = True
+        self._put(Call(self.follow_up, None, 1, None))
+
+    def _put(self, call: Call) -> None:
+        with self._arrived:
+            if self._closed:
+                raise StoreError("the engine is closed", code="engine_closed")
+            self._pending.append(call)
+            self._arrived.notify()
+
+    # ---- on a writer thread ----
+
+    def _write(self, connection: Connection) -> None:
+        while batch := self._take():
+            try:
+                self._run(connection, batch)
+            except Exception:
+                log.exception("a writer thread survived an error that it should not have seen")
+        connection.close()
+
+    def _take(self) -> list[Call]:
+        with self._arrived:
+            while not self._pending and not self._closed:
+                self._arrived.wait()
+            if self._closed:
+                self._fail_pending()
+                return []
+            batch = [self._pending.popleft()]
+            weight = batch[0].weight
+            while self._pending and not batch[0].verb.alone and not self._pending[0].verb.alone:
+                weight += self._pending[0].weight
+                if weight > BATCH_WEIGHT_MAX:
+                    break
+                batch.append(self._pending.popleft())
+            if batch[0].verb is self.follow_up:
+                self._following = False
+            return batch
+
+    def _fail_pending(self) -> None:
+        closed = StoreError("the engine was closed before this was done", code="engine_closed")
+        calls = [(call, closed) for call in self._pending]
+        self._pending.clear()
+        if calls:
+            self._answer(calls, set())
+
+    def _run(self, connection: Connection, batch: list[Call]) -> None:
+        try:
+            answers, hints, follow_up = self._transact(connection, batch)
+        except Exception as error:
+            if len(batch) > 1:
+                for call in batch:
+                    self._run(connection, [call])
+                return
+            answers, hints, follow_up = [(batch[0], self._verdict(batch[0], error))], set(), False
+        self._answer(answers, hints)
+        if follow_up:
+            self.follow()
+
+    def _transact(self, connection: Connection, batch: list[Call]) -> tuple[list[tuple[Call, Any]], set[Hint], bool]:
+        for race in range(RACES_MAX):
+            try:
+                return self._try(connection, batch)
+            except Exception as error:
+                connection.rollback()
+                if not self.database.is_retryable(error) or race == RACES_MAX - 1:
+                    raise
+                time.sleep(RACE_PAUSE_SECONDS * (race + 1))
+        raise AssertionError("unreachable")
+
+    def _try(self, connection: Connection, batch: list[Call]) -> tuple[list[tuple[Call, Any]], set[Hint], bool]:
+        by_verb: dict[Verb, list[Call]] = {}
+        for call in sorted(batch, key=lambda call: call.verb.rank):
+            by_verb.setdefault(call.verb, []).append(call)
+        answers: list[tuple[Call, Any]] = []
+        hints: set[Hint] = set()
+        follow_up = False
+        connection.begin()
+        kinds = self._fresh_kinds(connection)
+        for verb, calls in by_verb.items():
+            uow = UnitOfWork(connection, kinds, self.clock.now_ms(), self._positions, self.limits)
+            answers += zip(calls, verb.run(uow, [call.argument for call in calls]), strict=True)
+            uow.flush()
+            hints |= uow.hints
+            follow_up |= uow.follow_up
+        if batch[0].verb.dry:
+            connection.rollback()
+            return answers, set(), False
+        connection.commit()
+        return answers, hints, follow_up
+
+    def _fresh_kinds(self, connection: Connection) -> Kinds:
+        if catalog.revision(connection) != self._kinds.revision:
+            self._kinds = Kinds.read(connection)
+        return self._kinds
+
+    def _verdict(self, call: Call, error: Exception) -> Exception:
+        if isinstance(error, StdworkerError):
+            return error
+        log.error("%s failed", call.verb.name, exc_info=error)
+        return StoreError(self.database.describe(error))
+
+    def _answer(self, answers: list[tuple[Call, Any]], hints: set[Hint]) -> None:
+        self._loop.call_soon_threadsafe(self._deliver, answers, hints)
+
+    def _deliver(self, answers: list[tuple[Call, Any]], hints: set[Hint]) -> None:
+        for call, result in answers:
+            if call.answer is None or call.answer.done():
+                continue
+            if isinstance(result, Exception):
+                call.answer.set_exception(result)
+            else:
+                call.answer.set_result(result)
+        if hints:
+            self.publish(hints)

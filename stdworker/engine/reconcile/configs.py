@@ -1,0 +1,176 @@
+"""Provider configs: edited by people, or emitted by composers and owned by their composites."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+from stdworker.engine.reconcile.kinds import Kind, Violations
+from stdworker.engine.reconcile.rejected import Rejected
+from stdworker.engine.reconcile.unit import UnitOfWork
+from stdworker.engine.store import catalog, lists, nodes
+from stdworker.engine.store.contract import Connection
+from stdworker.engine.store.records import ConfigRecord, DefaultConfig
+from stdworker.engine.store.rows import ConfigRow, Node
+from stdworker.errors import Conflict, Invalid, JsonError, NotFound
+from stdworker.model.config import ProviderConfig, ProviderConfigSpec
+from stdworker.model.json_text import RawJson, ascii_line, dumps, equal, loads
+from stdworker.model.kind import RESOURCE_NAME, KindVersion
+
+
+def put(
+    uow: UnitOfWork, name: str, pair: KindVersion, *, is_default: bool, spec: RawJson | None, bundle: bytes | None
+) -> tuple[str, ConfigRecord]:
+    """Create or edit a config; says which, or that nothing changed."""
+    if not RESOURCE_NAME.fullmatch(name):
+        raise Invalid(f"{name!r} is not a name", [("/name", "1-253 of A-Z a-z 0-9 . _ -, the first alphanumeric")])
+    text = ascii_line(spec).decode("ascii") if spec is not None else None
+    _check(_published(uow, pair), text, whole=is_default)
+    known = catalog.config(uow.db, name)
+    if known is not None:
+        _check_editable(uow, known, pair)
+        if _same(known, is_default, text, bundle):
+            return "unchanged", record(uow.db, known)
+    if is_default:
+        _check_only_default(uow, name, pair)
+    revision, created = (known.revision + 1, known.created_at) if known else (1, uow.now_ms)
+    row = ConfigRow(name, *pair, is_default, text, bundle or None, None, revision, created, uow.now_ms)
+    catalog.save_config(uow.db, row)
+    uow.event(None, "ConfigChanged" if known else "ConfigCreated", message=f"{name} for {pair}", name=name)
+    spread(uow, row, was_default=known is not None and known.is_default)
+    return "configured" if known else "created", record(uow.db, row)
+
+
+def remove(uow: UnitOfWork, name: str) -> None:
+    known = catalog.config(uow.db, name)
+    if known is None:
+        raise NotFound(f"there is no provider config {name}")
+    _check_editable(uow, known, known.pair)
+    users = nodes.on_config(uow.db, name, 0, 1)
+    if users:
+        user = lists.refs(uow.db, users)[users[0]]
+        raise Conflict(f"the provider config {name} is used by {user}", hint="detach it there first")
+    catalog.remove_config(uow.db, name)
+    uow.event(None, "ConfigDeleted", message=f"{name} for {known.pair}", name=name)
+    if known.is_default:
+        spread(uow, known, was_default=True)
+
+
+def spread(uow: UnitOfWork, row: ConfigRow, *, was_default: bool) -> None:
+    """Have everything that a config concerns run again, bit by bit."""
+    if row.is_default or was_default:
+        catalog.bump_default(uow.db, row.pair)
+        catalog.start_sweep(uow.db, f"pair:{row.pair}")
+        uow.hint("config", row.pair)
+    catalog.start_sweep(uow.db, f"config:{row.name}")
+    uow.follow_up = True
+
+
+def record(db: Connection, row: ConfigRow) -> ConfigRecord:
+    owner = lists.refs(db, [row.owner_id]).get(row.owner_id) if row.owner_id is not None else None
+    spec = RawJson(row.spec.encode()) if row.spec is not None else None
+    return ConfigRecord(
+        row.name, row.pair, row.is_default, spec, row.bundle, owner, row.revision, row.created_at, row.updated_at
+    )
+
+
+def default(db: Connection, pair: KindVersion, revision: int) -> DefaultConfig:
+    row = catalog.default_config(db, pair)
+    if row is None:
+        return DefaultConfig(pair, ProviderConfig(), revision)
+    spec = RawJson(row.spec.encode()) if row.spec is not None else None
+    return DefaultConfig(pair, ProviderConfig(spec, row.bundle), revision)
+
+
+# ---- what composers emit ----
+
+
+def check_emitted(uow: UnitOfWork, owner: Node, emitted: Sequence[ProviderConfigSpec]) -> dict[str, KindVersion]:
+    """The emitted configs by name. Raises Rejected."""
+    pairs: dict[str, KindVersion] = {}
+    problems: list[str] = []
+    for config in emitted:
+        pair = KindVersion(config.kind, config.kind_version)
+        kind = uow.kinds.get(pair)
+        if kind is None:
+            raise Rejected("UnknownKind", [f"{pair} is not published"], [f"kind:{pair}"])
+        if config.name in pairs or not RESOURCE_NAME.fullmatch(config.name):
+            problems.append(f"the config {config.name!r} is emitted twice, or its name is none")
+        try:
+            found = _violations(kind, emitted_text(config), whole=False)
+            problems += [f"the config {config.name}: {path or '/'}: {what}" for path, what in found]
+        except JsonError as error:
+            problems.append(f"the config {config.name} can't be stored: {error}")
+        pairs[config.name] = pair
+    taken = [row.name for row in catalog.configs_named(uow.db, pairs) if row.owner_id != owner.id]
+    problems += [f"the config {name} exists and is not owned by {owner.ref}" for name in taken]
+    if problems:
+        raise Rejected("InvalidConfigs", problems)
+    return pairs
+
+
+def emitted_text(config: ProviderConfigSpec) -> str | None:
+    return None if config.spec is None else ascii_line(dumps(config.spec)).decode("ascii")
+
+
+def pairs_of(uow: UnitOfWork, names: Collection[str]) -> dict[str, KindVersion]:
+    return {row.name: row.pair for row in catalog.configs_named(uow.db, names)}
+
+
+def replace_owned(uow: UnitOfWork, owner: Node, emitted: Sequence[ProviderConfigSpec]) -> None:
+    """Make the composite's configs what its composer emitted; the others are pruned."""
+    known = {row.name: row for row in catalog.configs_owned(uow.db, owner.id)}
+    for config in emitted:
+        old = known.pop(config.name, None)
+        text, pair = emitted_text(config), KindVersion(config.kind, config.kind_version)
+        if old is not None and old.pair == pair and _same(old, False, text, old.bundle):
+            continue
+        revision, created = (old.revision + 1, old.created_at) if old else (1, uow.now_ms)
+        row = ConfigRow(config.name, *pair, False, text, None, owner.id, revision, created, uow.now_ms)
+        catalog.save_config(uow.db, row)
+        if old is not None:
+            spread(uow, row, was_default=False)
+    for name in known:
+        catalog.remove_config(uow.db, name)
+
+
+# ---- checks ----
+
+
+def _published(uow: UnitOfWork, pair: KindVersion) -> Kind:
+    kind = uow.kinds.get(pair)
+    if kind is None:
+        raise Invalid(f"the kind {pair} is not published", [("/kind", f"{pair} is not published")], code="unknown_kind")
+    return kind
+
+
+def _check(kind: Kind, text: str | None, *, whole: bool) -> None:
+    found = _violations(kind, text, whole=whole)
+    if found:
+        raise Invalid(f"the config breaks the config schema of {kind.pair}", [("/spec" + at, why) for at, why in found])
+
+
+def _violations(kind: Kind, text: str | None, *, whole: bool) -> Violations:
+    """Overrides may leave out what the default brings: what is required is judged for a default alone."""
+    if text is None:
+        return []
+    return kind.config_schema.violations(loads(text.encode()), ignore_required=not whole)
+
+
+def _same(row: ConfigRow, is_default: bool, text: str | None, bundle: bytes | None) -> bool:
+    old = row.spec.encode() if row.spec is not None else None
+    new = text.encode() if text is not None else None
+    return row.is_default == is_default and equal(old, new) and (row.bundle or None) == (bundle or None)
+
+
+def _check_editable(uow: UnitOfWork, row: ConfigRow, pair: KindVersion) -> None:
+    if row.owner_id is not None:
+        owner = lists.refs(uow.db, [row.owner_id]).get(row.owner_id)
+        raise Conflict(f"the provider config {row.name} is owned by {owner}", hint="change it there")
+    if row.pair != pair:
+        raise Conflict(f"the provider config {row.name} is for {row.pair}, not {pair}", hint="choose another name")
+
+
+def _check_only_default(uow: UnitOfWork, name: str, pair: KindVersion) -> None:
+    other = catalog.default_config(uow.db, pair)
+    if other is not None and other.name != name:
+        raise Conflict(f"{pair} has a default config already: {other.name}", hint="edit or delete that one")

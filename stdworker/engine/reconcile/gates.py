@@ -1,0 +1,145 @@
+"""What dependencies give and withhold: values that flow into a spec, and whether a resource may run.
+
+The effective spec of a child is what its composer said plus the values that flowed into it so far. A value
+that vanishes stays in the spec and closes the gate for the next run (decision 3).
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+
+import orjson
+
+from stdworker.engine.reconcile import schedule, state
+from stdworker.engine.reconcile.unit import UnitOfWork
+from stdworker.engine.store import edges
+from stdworker.engine.store.rows import RECONCILE, EdgeRow, Node, task_id
+from stdworker.errors import JsonError
+from stdworker.model.json_text import RawJson, join_members, loads, members
+from stdworker.model.pointer import find, replace
+
+NAMED_MAX = 5
+
+Flows = Sequence[tuple[str, str]]
+
+
+def flows_of(edge: EdgeRow) -> list[tuple[str, str]]:
+    """(dependent_field, source_field) pairs."""
+    return [(field, source) for field, source in orjson.loads(edge.flows)] if edge.flows != "[]" else []
+
+
+def effective_spec(composed: str, flowed: str | None) -> str:
+    """The composed spec with what has flowed. Raises JsonError where a value has no place."""
+    spec = RawJson(composed.encode())
+    for pointer, value in (members(flowed.encode()) or {}).items() if flowed else ():
+        spec = replace(spec, pointer, value)
+    return spec.decode()
+
+
+def evaluate(uow: UnitOfWork, dependent_ids: Iterable[int]) -> list[Node]:
+    """Look again at what some children wait for; the nodes that exist, changed or not."""
+    dependents = uow.lock(list(dependent_ids), whole=True)
+    incoming: dict[int, list[EdgeRow]] = defaultdict(list)
+    for edge in edges.of_dependents(uow.db, [node.id for node in dependents]):
+        incoming[edge.dependent_id].append(edge)
+    uow.lock({edge.dependency_id for found in incoming.values() for edge in found}, whole=True)
+    for node in dependents:
+        if not state.is_deleting(node):
+            _evaluate(uow, node, incoming[node.id])
+    return dependents
+
+
+def _evaluate(uow: UnitOfWork, node: Node, incoming: list[EdgeRow]) -> None:
+    stuck, moving, flowed = _look_up(uow, incoming)
+    try:
+        _flow(uow, node, flowed)
+    except JsonError as error:
+        _stop(uow, node, "BadFlow", f"a value can't flow into the spec: {error}")
+        return
+    gate = state.BLOCKED if stuck else state.WAITING if moving else state.OPEN
+    message = "; ".join((stuck or moving)[:NAMED_MAX])
+    if (node.gate, node.gate_message) != (gate, message):
+        node.gate, node.gate_message = gate, message
+        uow.touch(node)
+        uow.request(node, 0)
+    if gate == state.OPEN and node.worked_gen < node.generation:
+        if flowed and not state.is_stopped(node):
+            _check_whole(uow, node)
+        uow.request(node, schedule.SPEC)
+
+
+def _look_up(uow: UnitOfWork, incoming: list[EdgeRow]) -> tuple[list[str], list[str], dict[str, RawJson]]:
+    """What is stuck, what still moves, and the values that are there."""
+    stuck: list[str] = []
+    moving: list[str] = []
+    flowed: dict[str, RawJson] = {}
+    for edge in incoming:
+        source = uow.nodes.get(edge.dependency_id)
+        if source is None:
+            continue
+        synced = state.is_synced(source)
+        if not synced:
+            reason = _why_stuck(source)
+            (stuck if reason else moving).append(f"{source.ref} {reason or 'is reconciling'}")
+        status = source.status.encode() if source.status is not None else b"null"
+        for field, pointer in flows_of(edge):
+            value = find(status, pointer)
+            if value is not None and value != b"null":
+                flowed[field] = value
+            elif synced:
+                stuck.append(f"{source.ref} has no value at {pointer}")
+    return stuck, moving, flowed
+
+
+def _why_stuck(source: Node) -> str:
+    if state.is_deleting(source):
+        return ""  # it goes, or comes again: both move
+    if source.frozen_until is not None:
+        return "is frozen"
+    if state.is_failed(source):
+        return "has failed"
+    return "is blocked" if source.gate == state.BLOCKED else ""
+
+
+def _flow(uow: UnitOfWork, node: Node, values: dict[str, RawJson]) -> None:
+    if not values:
+        return
+    known = members((node.flowed or "{}").encode()) or {}
+    flowed = join_members(known | values).decode()
+    if flowed == node.flowed:
+        return
+    spec = effective_spec(node.composed_spec or "{}", flowed)
+    node.flowed = flowed
+    uow.rewrite(node)
+    if spec != node.spec:
+        node.spec = spec
+        state.bump(node)
+
+
+def _check_whole(uow: UnitOfWork, node: Node) -> None:
+    """With every value there the effective spec must keep the schema."""
+    kind = uow.kinds.get(node.pair)
+    schema = kind.spec_schema if kind else None
+    found = schema.violations(loads((node.spec or "{}").encode())) if schema and schema.validator else []
+    if found:
+        told = "; ".join(f"{path or '/'}: {what}" for path, what in found)
+        _stop(uow, node, "InvalidSpec", f"with the values that flowed in, the spec breaks its schema: {told}")
+
+
+def _stop(uow: UnitOfWork, node: Node, reason: str, message: str) -> None:
+    """The dependent fails for good at this generation, without having run."""
+    state.fail(node, reason, message, terminal=True)
+    uow.touch(node)
+    uow.event(node, "TaskFailed", reason, message, terminal=True)
+    uow.lock_tasks([node.id])
+    row = uow.tasks.get(task_id(node.id, RECONCILE))
+    if row is not None and row.claimed_by is None:
+        uow.remove_task(row)
+
+
+def prune_flowed(node: Node, fields: set[str]) -> None:
+    """Forget values whose flow is no more."""
+    known = members((node.flowed or "{}").encode()) or {}
+    kept = {field: value for field, value in known.items() if field in fields}
+    node.flowed = join_members(kept).decode() if kept else None

@@ -1,0 +1,160 @@
+"""Published kinds, ready for use: manifest, live policy and compiled schemas, cached per revision."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import jsonschema_rs
+
+from stdworker.engine.store import catalog
+from stdworker.engine.store.contract import Connection
+from stdworker.engine.store.records import KindPolicy, KindRecord
+from stdworker.engine.store.rows import KindRow
+from stdworker.errors import Invalid
+from stdworker.model.json_text import RawJson, dumps, escape_token, loads
+from stdworker.model.kind import Emit, KindVersion, Stage, Trigger
+from stdworker.model.manifest import Manifest, Reaction
+from stdworker.model.pointer import parse
+
+VIOLATIONS_MAX = 20
+PATTERN_BYTES_MAX = 1 << 20
+
+# Keywords that can't be judged while a value that flows in later is missing below them.
+_OPEN_ENDED = {"anyOf", "oneOf", "not", "if", "minProperties", "dependentRequired", "contains"}
+
+Violations = list[tuple[str, str]]
+
+
+def compile_schema(schema: Mapping[str, Any], where: str) -> jsonschema_rs.Draft202012Validator:
+    """Compile a schema that nobody vouches for: references stay inside it, patterns run in linear time.
+
+    Raises Invalid naming `where` when it is no JSON Schema 2020-12, refers outside itself, or has a pattern
+    that only a backtracking engine could match.
+    """
+    try:
+        return jsonschema_rs.Draft202012Validator(
+            schema, pattern_options=jsonschema_rs.RegexOptions(size_limit=PATTERN_BYTES_MAX), retriever=_refuse
+        )
+    except (jsonschema_rs.ValidationError, jsonschema_rs.ReferencingError, ValueError) as error:
+        reason = getattr(error, "message", None) or str(error)
+        raise Invalid(f"{where} is not a usable JSON Schema: {reason}", [(f"/{where}", reason)]) from None
+
+
+def _refuse(uri: str) -> Any:
+    raise ValueError(f"$ref leaves the document: {uri}")
+
+
+@dataclass(slots=True)
+class Schema:
+    """A compiled schema; without one everything is valid."""
+
+    validator: jsonschema_rs.Draft202012Validator | None
+
+    def violations(self, value: Any, *, pending: tuple[str, ...] = (), ignore_required: bool = False) -> Violations:
+        """Where `value` breaks the schema; what only concerns the pointers in `pending` is let pass."""
+        if self.validator is None or self.validator.is_valid(value):
+            return []
+        found: Violations = []
+        waits = [parse(pointer) for pointer in pending]
+        for error in self.validator.iter_errors(value):
+            path = [str(token) for token in error.instance_path]
+            if ignore_required and error.kind.name == "required":
+                continue
+            if not any(_concerns(error, path, tokens) for tokens in waits):
+                found.append(("".join("/" + escape_token(token) for token in path), error.message))
+            if len(found) == VIOLATIONS_MAX:
+                break
+        return found
+
+
+def _concerns(error: jsonschema_rs.ValidationError, path: list[str], pending: list[str]) -> bool:
+    if path[: len(pending)] == pending:
+        return True
+    if pending[: len(path)] != path:
+        return False
+    kind = error.kind
+    if kind.name == "required":
+        return bool(kind.property == pending[len(path)])
+    return kind.name in _OPEN_ENDED
+
+
+class Kind:
+    """One published kind version."""
+
+    def __init__(self, row: KindRow) -> None:
+        self.pair = KindVersion(row.kind, row.kind_version)
+        self.manifest = Manifest.from_document(loads(row.manifest.encode()))
+        self.manifest_json = RawJson(row.manifest.encode())
+        self.manifest_version = row.manifest_version
+        self.policy = KindPolicy(**loads(row.policy.encode()))
+        self.updated_at = row.updated_at
+        self.composer = self.manifest.composer
+        self.worker = self.manifest.worker
+        self.rollup = self.manifest.rollup
+        self.deleter = self.manifest.deleter
+        self.recomposer = next((r for r in self.manifest.reactions if _recomposes(r)), None)
+
+    @property
+    def composes(self) -> bool:
+        return self.composer is not None or self.recomposer is not None
+
+    @cached_property
+    def spec_schema(self) -> Schema:
+        return _schema(self.manifest.spec_schema, "spec_schema")
+
+    @cached_property
+    def config_schema(self) -> Schema:
+        return _schema(self.manifest.config_schema, "config_schema")
+
+    @property
+    def finalizers(self) -> list[str]:
+        """What a resource must be rid of before it can go."""
+        if self.deleter is None:
+            return []
+        name = self.manifest.finalizer_name or self.deleter.finalizer
+        return [name] if name else []
+
+    def reaction(self, stage: Stage, *, only_children: bool = False) -> Reaction | None:
+        """What runs a stage; `only_children`: the run was asked for by children alone."""
+        if stage is Stage.COMPOSE:
+            return (self.recomposer if only_children else None) or self.composer or self.recomposer
+        return {Stage.WORK: self.worker, Stage.ROLLUP: self.rollup, Stage.DELETE: self.deleter}.get(stage)
+
+    def record(self) -> KindRecord:
+        return KindRecord(self.pair, self.manifest_json, self.manifest_version, self.policy, self.updated_at)
+
+
+def _recomposes(reaction: Reaction) -> bool:
+    return reaction.trigger is Trigger.CHILDREN_SETTLED and Emit.CHILDREN in reaction.emits
+
+
+def _schema(document: Mapping[str, Any] | None, where: str) -> Schema:
+    return Schema(compile_schema(document, where) if document is not None else None)
+
+
+@dataclass(slots=True)
+class Kinds:
+    """All published kinds as of one revision; replaced as a whole when the store has a newer one."""
+
+    revision: int = -1
+    by_pair: dict[KindVersion, Kind] = field(default_factory=dict)
+    default_revisions: dict[KindVersion, int] = field(default_factory=dict)
+
+    @classmethod
+    def read(cls, db: Connection) -> Kinds:
+        revision = catalog.revision(db)
+        kinds = {kind.pair: kind for kind in map(Kind, catalog.kinds(db))}
+        return cls(revision, kinds, catalog.default_revisions(db))
+
+    def __iter__(self) -> Iterator[Kind]:
+        return iter(self.by_pair.values())
+
+    def get(self, pair: KindVersion) -> Kind | None:
+        return self.by_pair.get(pair)
+
+
+def policy_text(policy: KindPolicy) -> str:
+    return dumps({name: getattr(policy, name) for name in KindPolicy.__slots__}).decode()  # type: ignore[attr-defined]

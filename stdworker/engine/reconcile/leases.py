@@ -1,0 +1,200 @@
+"""Leases: handing out stages, attesting that work goes on, and taking back what is lost."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from stdworker.engine.reconcile import observe, schedule, settle
+from stdworker.engine.reconcile.kinds import Kind
+from stdworker.engine.reconcile.tokens import new_tokens, row_id
+from stdworker.engine.reconcile.unit import UnitOfWork, clean, until
+from stdworker.engine.store import tasks
+from stdworker.engine.store.records import Claim, Settlement, VoidedLease, Want
+from stdworker.engine.store.rows import DELETE, TASK_TYPES, TaskRow
+from stdworker.engine.store.tasks import LeaseRow, Ready
+from stdworker.model.config import ProviderConfig
+from stdworker.model.json_text import RawJson
+from stdworker.model.kind import KindVersion, Stage, Trigger
+from stdworker.model.task import Lease
+
+PAIRS_PER_STATEMENT = 16
+LOST = "the worker was lost: its stream broke, or it stopped attesting that it works"
+
+_NO_CONFIG = ProviderConfig()
+
+
+# ---- claim ----
+
+
+def claim(uow: UnitOfWork, broker: str, wants: Sequence[Want]) -> list[Claim]:
+    """Lease what the wants can take: first come, first served within a pair, within the pair's cap."""
+    by_pair: dict[KindVersion, list[Want]] = {}
+    for want in wants:
+        if want.credit > 0:
+            by_pair.setdefault(want.pair, []).append(want)
+    last = until(uow.now_ms)
+    limits = []
+    for pair in tasks.have_ready(uow.db, list(by_pair), last):
+        limit = _headroom(uow, pair, sum(want.credit for want in by_pair[pair]))
+        if limit > 0:
+            limits.append((pair, limit))
+    found: list[Ready] = []
+    for i in range(0, len(limits), PAIRS_PER_STATEMENT):
+        found += tasks.ready(uow.db, limits[i : i + PAIRS_PER_STATEMENT], last)
+    return _lease(uow, broker, found, {pair: _seats(by_pair[pair]) for pair, _ in limits})
+
+
+def _headroom(uow: UnitOfWork, pair: KindVersion, asked: int) -> int:
+    kind = uow.kinds.get(pair)
+    if kind is None:
+        return 0
+    cap = kind.policy.max_inflight
+    return min(asked, cap - tasks.inflight(uow.db, pair)) if cap else asked
+
+
+def _lease(uow: UnitOfWork, broker: str, found: list[Ready], seats: dict[KindVersion, Iterator[str]]) -> list[Claim]:
+    claimed, claims = [], []
+    for ready, token in zip(found, new_tokens([ready.id for ready in found]), strict=True):
+        kind = uow.kinds.by_pair[KindVersion(ready.kind, ready.kind_version)]
+        stage = _stage(kind, ready)
+        if stage is None:
+            _finish(uow, ready, kind)
+            continue
+        worker, lease = next(seats[kind.pair]), Lease(token, ready.epoch + 1)
+        claimed.append((ready.id, broker, worker, *lease, stage, ready.generation, ready.seq, uow.now_ms))
+        claims.append(_claim(uow, ready, kind, stage, worker, lease))
+    if claimed:
+        tasks.claim(uow.db, claimed)
+    return claims
+
+
+def _seats(wants: list[Want]) -> Iterator[str]:
+    """Workers in turns, each as often as it has credit."""
+    left = [(want.worker, want.credit) for want in wants]
+    while left:
+        yield from (worker for worker, _ in left)
+        left = [(worker, credit - 1) for worker, credit in left if credit > 1]
+
+
+def _stage(kind: Kind, ready: Ready) -> Stage | None:
+    if ready.id % TASK_TYPES == DELETE:
+        return Stage.DELETE
+    return schedule.next_stage(kind, ready, ready.reasons, ready.done)
+
+
+def _finish(uow: UnitOfWork, ready: Ready, kind: Kind) -> None:
+    """The kind has nothing to run any more for what the row was queued for."""
+    for node in uow.lock([ready.resource_id]):
+        uow.lock_tasks([node.id])
+        uow.touch(node)
+        schedule.complete(node, kind, ready.generation, ready.done)
+        uow.remove_task(uow.tasks[ready.id])
+
+
+def _claim(uow: UnitOfWork, ready: Ready, kind: Kind, stage: Stage, worker: str, lease: Lease) -> Claim:
+    reaction = kind.reaction(stage, only_children=schedule.is_from_below(ready.reasons))
+    resync = ready.reasons == schedule.RESYNC and stage is not Stage.ROLLUP
+    trigger = reaction.trigger if reaction else Trigger.SPEC_CHANGE
+    spec, bundle = ready.config_spec, ready.config_bundle
+    return Claim(
+        lease,
+        worker,
+        stage,
+        Trigger.RESYNC if resync else trigger,
+        reaction.name if reaction else "",
+        kind.pair,
+        observe.resource(ready),
+        kind.manifest_version,
+        kind.policy.task_deadline_seconds * 1000,
+        uow.kinds.default_revisions.get(kind.pair, 0),
+        ProviderConfig(RawJson(spec.encode()) if spec else None, bundle) if spec or bundle else _NO_CONFIG,
+        observe.children(uow.db, ready.resource_id) if stage is Stage.COMPOSE else (),
+        observe.descendants(uow.db, ready.resource_id) if stage is Stage.ROLLUP else (),
+    )
+
+
+# ---- attest, release, reap ----
+
+
+def attest(uow: UnitOfWork, broker: str, worker: str, leases: Sequence[Lease]) -> list[Lease]:
+    """Move leases to this broker and renew them; those that are void are returned.
+
+    A lease that was superseded while another broker had it is renewed and returned too: only this broker can
+    tell its worker now.
+    """
+    held = {row.id: row for row in tasks.held(uow.db, [id for id in map(row_id, leases) if id is not None])}
+    valid, void = [], []
+    for lease in leases:
+        row = held.get(row_id(lease) or 0)
+        if row is None or (row.token, row.epoch) != lease:
+            void.append(lease)
+            continue
+        valid.append(row.id)
+        if row.superseded is not None and row.claimed_by != broker:
+            void.append(lease)
+    if valid:
+        tasks.beat(uow.db, valid, broker=broker, worker=worker, now=uow.now_ms)
+    return void
+
+
+def release(uow: UnitOfWork, broker: str, leases: Sequence[Lease], *, counted: bool) -> None:
+    """Take back leases that this broker still owns; `counted`: lost without a goodbye, which is an attempt."""
+    for row in _lock(uow, leases):
+        if row.claimed_by == broker:
+            _take_back(uow, row, counted=counted)
+
+
+def reap(uow: UnitOfWork, silent: Sequence[LeaseRow]) -> int:
+    """Take back leases that nobody attested; one that was renewed since it was judged is left alone."""
+    judged = {lease.id: lease for lease in silent}
+    rows = _lock(uow, [Lease(lease.token, lease.epoch) for lease in silent])
+    lost = [row for row in rows if row.heartbeat_at == judged[row.id].heartbeat_at]
+    for row in lost:
+        _take_back(uow, row, counted=True)
+    return len(lost)
+
+
+def _lock(uow: UnitOfWork, leases: Sequence[Lease]) -> list[TaskRow]:
+    by_id = {id: lease for lease in leases if (id := row_id(lease)) is not None}
+    resources = [id // TASK_TYPES for id in by_id]
+    uow.lock(resources)
+    uow.lock_tasks(resources)
+    found = [(uow.tasks.get(id), lease) for id, lease in by_id.items()]
+    return [row for row, lease in found if row is not None and (row.token, row.epoch) == lease]
+
+
+def _take_back(uow: UnitOfWork, row: TaskRow, *, counted: bool) -> None:
+    node = uow.nodes[row.resource_id]
+    uow.touch(node)
+    if counted and row.superseded is None:
+        stage = Stage(row.stage or Stage.WORK)
+        lost = Settlement(Lease(row.token or "", row.epoch), stage, error=LOST, reason="WorkerLost")
+        settle.fail(uow, node, row, lost)
+    else:
+        settle.give_back(uow, node, row)
+
+
+# ---- progress, void leases ----
+
+
+def progress(uow: UnitOfWork, reports: Sequence[tuple[Lease, float | None, str]]) -> None:
+    """Note how far running tasks are."""
+    latest = {row_id(lease): (lease, fraction, message) for lease, fraction, message in reports}
+    held = tasks.held(uow.db, [id for id in latest if id is not None])
+    rows = []
+    for row in held:
+        lease, fraction, message = latest[row.id]
+        if (row.token, row.epoch) == lease:
+            rows.append((row.id, fraction, clean(message)))
+    if rows:
+        tasks.progress(uow.db, rows)
+
+
+def voided(uow: UnitOfWork, broker: str) -> list[VoidedLease]:
+    return [VoidedLease(Lease(token, epoch), broker, why) for token, epoch, why in tasks.take_void(uow.db, broker)]
+
+
+def is_idle(uow: UnitOfWork, resource_id: int) -> bool:
+    """Has the resource no leased task?"""
+    rows = (uow.tasks.get(resource_id * TASK_TYPES + kind) for kind in range(TASK_TYPES))
+    return not any(row is not None and row.claimed_by is not None for row in rows)

@@ -1,0 +1,45 @@
+"""Resources as handlers see them."""
+
+from __future__ import annotations
+
+import orjson
+
+from stdworker.engine.store import lists
+from stdworker.engine.store.contract import Connection
+from stdworker.engine.store.tasks import Ready
+from stdworker.model.json_text import RawJson
+from stdworker.model.kind import Phase
+from stdworker.model.resource import Resource
+
+
+def resource(row: Ready) -> Resource:
+    frozen = row.frozen_until
+    return Resource(
+        row.uid,
+        row.kind,
+        row.name,
+        row.kind_version,
+        row.generation,
+        row.synced_gen,
+        RawJson(row.spec.encode()) if row.spec is not None else None,
+        RawJson(row.status.encode()) if row.status is not None else None,
+        {} if row.labels == "{}" else orjson.loads(row.labels),
+        row.owner_uid,
+        row.root_uid,
+        row.phase == Phase.READY,
+        row.phase,
+        () if row.finalizers == "[]" else tuple(orjson.loads(row.finalizers)),
+        row.deletion_requested_at,
+        frozen,
+        frozen is not None and row.phase == Phase.QUARANTINED,
+    )
+
+
+def children(db: Connection, resource_id: int) -> list[Resource]:
+    """What a composite owns now, in the order in which it was made."""
+    return [resource(row) for row in lists.observed(db, resource_id, deep=False)]
+
+
+def descendants(db: Connection, resource_id: int) -> list[Resource]:
+    """The whole subtree below a composite."""
+    return [resource(row) for row in lists.observed(db, resource_id, deep=True)]

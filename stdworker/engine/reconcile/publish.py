@@ -1,0 +1,97 @@
+"""Kinds: published, edited live, taken away."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from typing import Any
+
+from stdworker.engine.reconcile import settle
+from stdworker.engine.reconcile.kinds import Kind, compile_schema, policy_text
+from stdworker.engine.reconcile.unit import UnitOfWork
+from stdworker.engine.store import catalog
+from stdworker.engine.store.records import KindPolicy, KindRecord
+from stdworker.engine.store.rows import KindRow
+from stdworker.errors import Conflict, Invalid, ManifestError, NotFound
+from stdworker.model.json_text import dumps
+from stdworker.model.kind import KindVersion
+from stdworker.model.manifest import Manifest
+
+_SCHEMAS = ("spec_schema", "status_schema", "config_schema")
+_POLICY = {
+    "max_inflight": "max_inflight",
+    "task_deadline_seconds": "task_deadline_secs",
+    "resync_interval_seconds": "resync_interval_secs",
+    "resync_recomposes": "resync_recomposes",
+    "orphan_grace_seconds": "orphan_grace_secs",
+    "max_transient_attempts": "max_transient_attempts",
+    "retired": "retired",
+}
+
+
+def publish(uow: UnitOfWork, document: Mapping[str, Any]) -> KindRecord:
+    """Publish a kind version; its policy seeds the live one once. Raises Invalid with every violation."""
+    manifest = _legal(document)
+    known = uow.kinds.get(manifest.pair)
+    version = _content_version(manifest)
+    if known is not None and known.manifest_version == version and known.manifest.document() == manifest.document():
+        return known.record()
+    seed = KindPolicy(**{ours: getattr(manifest, theirs) for ours, theirs in _POLICY.items()})
+    policy = known.policy if known else seed
+    kind = _save(uow, manifest, version, policy)
+    uow.event(None, "KindPublished", message=str(kind.pair), kind=kind.pair.kind, kind_version=kind.pair.version)
+    if known is not None and known.manifest_version != version:
+        catalog.start_sweep(uow.db, f"pair:{kind.pair}")
+        uow.follow_up = True
+    settle.waiters(uow, [f"kind:{kind.pair}"])
+    return kind.record()
+
+
+def set_policy(uow: UnitOfWork, pair: KindVersion, policy: KindPolicy) -> KindRecord:
+    kind = existing(uow, pair)
+    kind = _save(uow, kind.manifest, kind.manifest_version, policy)
+    uow.event(None, "KindPolicyChanged", message=str(pair), kind=pair.kind, kind_version=pair.version)
+    return kind.record()
+
+
+def delete(uow: UnitOfWork, pair: KindVersion) -> None:
+    existing(uow, pair)
+    if catalog.in_use(uow.db, pair):
+        raise Conflict(f"{pair} has resources", hint="delete them, or move them to another version", code="kind_in_use")
+    catalog.remove_kind(uow.db, pair)
+    uow.event(None, "KindDeleted", message=str(pair), kind=pair.kind, kind_version=pair.version)
+    uow.hint("config", pair)
+
+
+def existing(uow: UnitOfWork, pair: KindVersion) -> Kind:
+    kind = uow.kinds.get(pair)
+    if kind is None:
+        raise NotFound(f"the kind {pair} is not published")
+    return kind
+
+
+def _legal(document: Mapping[str, Any]) -> Manifest:
+    try:
+        manifest = Manifest.from_document(document)
+    except ManifestError as error:
+        raise Invalid(error.message, error.violations, code="bad_manifest") from None
+    for name in _SCHEMAS:
+        schema = getattr(manifest, name)
+        if schema is not None:
+            compile_schema(schema, name)
+    return manifest
+
+
+def _save(uow: UnitOfWork, manifest: Manifest, version: int, policy: KindPolicy) -> Kind:
+    text = dumps(manifest.document()).decode()
+    row = KindRow(*manifest.pair, text, version, policy_text(policy), uow.now_ms)
+    catalog.save_kind(uow.db, row)
+    uow.hint("work", manifest.pair)
+    return Kind(row)
+
+
+def _content_version(manifest: Manifest) -> int:
+    """The same for the same reactions and schemas, never 0."""
+    document = manifest.document()
+    content = dumps([document.get(name) for name in ("reactions", *_SCHEMAS, "finalizer_name")])
+    return int.from_bytes(hashlib.sha256(content).digest()[:8], "big") >> 1 or 1

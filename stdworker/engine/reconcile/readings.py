@@ -1,0 +1,144 @@
+"""What is read from the store without changing it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import orjson
+
+from stdworker.engine.reconcile import configs as config_decisions
+from stdworker.engine.reconcile import gates, present
+from stdworker.engine.reconcile.kinds import Kind
+from stdworker.engine.store import catalog, lists, nodes
+from stdworker.engine.store import edges as edge_store
+from stdworker.engine.store import events as event_store
+from stdworker.engine.store.contract import Connection
+from stdworker.engine.store.lists import Seen
+from stdworker.engine.store.records import (
+    ConfigRecord,
+    DefaultConfig,
+    Edge,
+    EventRecord,
+    KindRecord,
+    Page,
+    ResourceFilter,
+    ResourceRecord,
+)
+from stdworker.errors import Invalid, NotFound
+from stdworker.model.kind import KindVersion
+from stdworker.model.resource import Ref
+
+PAGE_MAX = 1_000
+
+
+def get(db: Connection, ref: Ref) -> ResourceRecord:
+    return present.record(db, _existing(db, ref))
+
+
+def find(db: Connection, where: ResourceFilter, limit: int, cursor: str | None) -> Page:
+    limit = _bounded(limit)
+    before = _number(cursor) if cursor is not None else None
+    found = lists.find(db, where, limit + 1, before)
+    page = found[:limit]
+    return Page([present.record(db, seen) for seen in page], str(page[-1].node.id) if len(found) > limit else None)
+
+
+def summary(db: Connection) -> dict[str, Any]:
+    totals: dict[str, int] = {}
+    by_kind: dict[str, dict[str, int]] = {}
+    for kind, phase, count in catalog.phase_counts(db):
+        totals[phase] = totals.get(phase, 0) + count
+        by_kind.setdefault(kind, {})[phase] = count
+    return {"totals": totals, "by_kind": by_kind}
+
+
+def edges(db: Connection, ref: Ref) -> list[Edge]:
+    found = lists.edges_below(db, nodes.subtree(db, _existing(db, ref).node.id))
+    ends = {id for edge in found for id in (edge.dependent_id, edge.dependency_id)}
+    refs = lists.refs(db, ends)
+    return [
+        Edge(refs[edge.dependent_id], refs[edge.dependency_id], gates.flows_of(edge))
+        for edge in found
+        if edge.dependent_id in refs and edge.dependency_id in refs
+    ]
+
+
+def dependencies(db: Connection, ref: Ref) -> list[tuple[Edge, ResourceRecord | None]]:
+    found = edge_store.of_dependents(db, [_existing(db, ref).node.id])
+    sources = {seen.node.id: seen for seen in lists.get_many(db, [edge.dependency_id for edge in found])}
+    return [
+        (Edge(ref, source.node.ref, gates.flows_of(edge)), present.record(db, source))
+        for edge in found
+        if (source := sources.get(edge.dependency_id)) is not None
+    ]
+
+
+def events(db: Connection, ref: Ref | None, after: int, limit: int) -> list[EventRecord]:
+    return [
+        EventRecord(
+            seq,
+            Ref(row.kind, row.name) if row.kind is not None and row.name is not None else None,
+            row.uid,
+            row.type,
+            row.reason,
+            row.message,
+            row.actor,
+            orjson.loads(row.detail),
+            row.created_at,
+        )
+        for seq, row in event_store.read(db, ref, after, _bounded(limit))
+    ]
+
+
+def kinds(db: Connection) -> list[KindRecord]:
+    return [Kind(row).record() for row in catalog.kinds(db)]
+
+
+def kind(db: Connection, pair: KindVersion) -> KindRecord:
+    found = next((record for record in kinds(db) if record.pair == pair), None)
+    if found is None:
+        raise NotFound(f"the kind {pair} is not published")
+    return found
+
+
+def default_configs(db: Connection, pairs: Sequence[KindVersion]) -> dict[KindVersion, DefaultConfig]:
+    """Revisions are read first: a config may be newer than the one it says, never older."""
+    revisions = catalog.default_revisions(db)
+    return {pair: config_decisions.default(db, pair, revisions.get(pair, 0)) for pair in pairs}
+
+
+def configs(db: Connection, pair: KindVersion | None, limit: int, cursor: str | None) -> Page:
+    limit = _bounded(limit)
+    found = catalog.list_configs(db, pair, cursor or "", limit + 1)
+    page = found[:limit]
+    records = [config_decisions.record(db, row) for row in page]
+    return Page(records, page[-1].name if len(found) > limit else None)
+
+
+def config(db: Connection, name: str) -> ConfigRecord:
+    row = catalog.config(db, name)
+    if row is None:
+        raise NotFound(f"there is no provider config {name}")
+    return config_decisions.record(db, row)
+
+
+def ping(db: Connection) -> None:
+    catalog.revision(db)
+
+
+def _existing(db: Connection, ref: Ref) -> Seen:
+    seen = lists.get(db, ref)
+    if seen is None:
+        raise NotFound(f"there is no resource {ref}")
+    return seen
+
+
+def _bounded(limit: int) -> int:
+    return max(1, min(limit, PAGE_MAX))
+
+
+def _number(cursor: str) -> int:
+    if not cursor.isascii() or not cursor.isdigit():
+        raise Invalid(f"{cursor!r} is not a cursor", [("/cursor", "not one that a list answered")])
+    return int(cursor)

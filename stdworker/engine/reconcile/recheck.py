@@ -1,0 +1,72 @@
+"""After a commit: what its changes mean for owners, dependents and removals.
+
+One consumer at a time evaluates the rows that settles left (decision 12). Dependents come before owners: a
+value that flows on unsettles its target before the source's owner counts the source as settled, so that no
+composite looks Ready in between.
+"""
+
+from __future__ import annotations
+
+from stdworker.engine.reconcile import gates, remove, schedule, state
+from stdworker.engine.reconcile.unit import UnitOfWork
+from stdworker.engine.store import edges
+from stdworker.engine.store.rows import Node
+
+BATCH_ROWS = 1_000
+
+
+def consume(uow: UnitOfWork) -> bool:
+    """Evaluate one batch; False when there was nothing to do."""
+    uow.db.lock_rechecks()
+    rows = edges.take_rechecks(uow.db, BATCH_ROWS)
+    by_reason: dict[int, list[int]] = {}
+    for what, id in rows:
+        by_reason.setdefault(what, []).append(id)
+    if edges.GATE in by_reason:
+        _count_in(uow, gates.evaluate(uow, by_reason[edges.GATE]))
+        edges.recheck(uow.db, [row for row in rows if row[0] != edges.GATE])  # theirs is the next turn
+        uow.follow_up = True
+    else:
+        _count_in(uow, uow.lock(by_reason.get(edges.SOURCE, ())), sources=True)
+        remove.sweep(uow, by_reason.get(edges.REMOVAL, ()))
+    return bool(rows)
+
+
+def _count_in(uow: UnitOfWork, changed: list[Node], *, sources: bool = False) -> None:
+    children = [node for node in changed if node.owner_id is not None]
+    owners = {node.id: node for node in uow.lock({node.owner_id for node in children if node.owner_id is not None})}
+    for child in children:
+        owner = owners.get(child.owner_id or 0)
+        if owner is None:
+            continue
+        if count_child(owner, child):
+            uow.touch(owner)
+            uow.touch(child)
+        if sources:
+            _follow(uow, owner, child)
+
+
+def count_child(owner: Node, child: Node) -> bool:
+    """Bring the owner's counts up to date with one child; did anything change?"""
+    unsettled, unready = state.contribution(child)
+    if (unsettled, unready) == (child.counted_unsettled, child.counted_unready):
+        return False
+    owner.unsettled += unsettled - child.counted_unsettled
+    owner.unready += unready - child.counted_unready
+    child.counted_unsettled, child.counted_unready = unsettled, unready
+    return True
+
+
+def _follow(uow: UnitOfWork, owner: Node, child: Node) -> None:
+    """A child moved: its owner may have to compose again, or to roll up."""
+    kind = uow.kinds.get(owner.pair)
+    if kind is None or state.is_deleting(owner) or not child.wanted:
+        return
+    if kind.recomposer is not None and state.is_settled(child):
+        owner.due |= state.COMPOSE_DUE
+        uow.touch(owner)
+        uow.request(owner, schedule.CHILDREN)
+    if kind.rollup is not None and not owner.unsettled and owner.worked_gen >= owner.generation:
+        owner.due |= state.ROLLUP_DUE
+        uow.touch(owner)
+        uow.request(owner, schedule.DESCENDANTS)

@@ -1,0 +1,88 @@
+"""Deletion: dependents first, the root last, each after its own teardown."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Sequence
+
+from stdworker.engine.reconcile import leases, schedule, state
+from stdworker.engine.reconcile.unit import UnitOfWork
+from stdworker.engine.store import catalog, edges, nodes
+from stdworker.engine.store.rows import RECONCILE, Node, task_id
+from stdworker.model.kind import Phase
+
+
+def mark(uow: UnitOfWork, target_id: int, *, force: bool = False) -> None:
+    """Request the deletion of a resource, of what it owns and of what depends on any of these."""
+    ids = nodes.deletion_set(uow.db, target_id)
+    marked = uow.lock(ids)
+    uow.lock_tasks(ids)
+    for node in marked:
+        if not state.is_deleting(node):
+            _mark(uow, node)
+        if force:
+            node.finalizers = "[]"
+            uow.touch(node)
+        uow.recheck(edges.REMOVAL, node.id)
+
+
+def _mark(uow: UnitOfWork, node: Node) -> None:
+    kind = uow.kinds.get(node.pair)
+    node.deletion_requested_at, node.frozen_until = uow.now_ms, None
+    node.finalizers = json.dumps(kind.finalizers if kind else [])
+    uow.touch(node)
+    uow.event(node, "DeleteRequested")
+    row = uow.tasks.get(task_id(node.id, RECONCILE))
+    if row is None:
+        return
+    if row.claimed_by is None:
+        uow.remove_task(row)
+    elif row.superseded is None:
+        schedule.supersede(uow, row, "the resource is being deleted")
+        uow.save_task(row)
+
+
+def sweep(uow: UnitOfWork, ids: Collection[int]) -> None:
+    """Remove those of the resources that nothing holds any more; start the teardown of those with finalizers."""
+    free = uow.lock(nodes.unblocked(uow.db, ids))
+    uow.lock_tasks([node.id for node in free])
+    gone = []
+    for node in free:
+        if node.finalizers != "[]":
+            uow.request(node, schedule.REMOVAL)
+        elif leases.is_idle(uow, node.id):
+            gone.append(node)
+    if gone:
+        _remove(uow, gone)
+
+
+def _remove(uow: UnitOfWork, gone: Sequence[Node]) -> None:
+    ids = [node.id for node in gone]
+    for edge in edges.of_dependents(uow.db, ids):
+        uow.recheck(edges.REMOVAL, edge.dependency_id)
+    owners = {node.id: node for node in uow.lock({node.owner_id for node in gone if node.owner_id is not None})}
+    for node in gone:
+        uow.event(node, "Deleted")
+        owner = owners.get(node.owner_id or 0)
+        if owner is not None:
+            _tell_owner(uow, owner, node)
+    for waiter in nodes.stop_waiting(uow.db, [f"name:{node.ref}" for node in gone]):
+        for node in uow.lock([waiter]):
+            uow.request(node, schedule.CONFIG)
+    nodes.remove(uow.db, ids)
+    counts: dict[str, int] = {}
+    for node in gone:
+        counts[node.kind] = counts.get(node.kind, 0) - 1
+    catalog.count_phases(uow.db, [(kind, Phase.DELETING, change) for kind, change in counts.items()])
+    uow.forget(gone)
+
+
+def _tell_owner(uow: UnitOfWork, owner: Node, child: Node) -> None:
+    owner.unsettled -= child.counted_unsettled
+    owner.unready -= child.counted_unready
+    uow.touch(owner)
+    if state.is_deleting(owner):
+        uow.recheck(edges.REMOVAL, owner.id)
+    elif child.wanted:
+        owner.due |= state.COMPOSE_DUE
+        uow.request(owner, schedule.CHILDREN)

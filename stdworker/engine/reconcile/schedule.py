@@ -1,0 +1,141 @@
+"""What runs next, and what a request to run does to a resource's place in the queue."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Protocol
+
+from stdworker.engine.reconcile import state
+from stdworker.engine.reconcile.kinds import Kind
+from stdworker.engine.reconcile.watch import Topic
+from stdworker.engine.store.rows import DELETE, RECONCILE, Node, TaskRow, task_id
+from stdworker.model.kind import Stage
+
+if TYPE_CHECKING:
+    from stdworker.engine.reconcile.unit import UnitOfWork
+
+__all__ = ["Topic", "next_stage", "resolve"]
+
+# Why a resource runs; a queue row carries any number of them (decision 9).
+SPEC, CONFIG, RESYNC, DESCENDANTS, RECONCILED, CHILDREN, REMOVAL = 1, 2, 4, 8, 16, 32, 64
+_FROM_BELOW = DESCENDANTS | CHILDREN
+
+# `done`: stages of a run that succeeded.
+COMPOSED, WORKED, ROLLED = 1, 2, 4
+DONE = {Stage.COMPOSE: COMPOSED, Stage.WORK: WORKED, Stage.ROLLUP: ROLLED}
+
+
+class Standing(Protocol):
+    """What the choice of a stage looks at."""
+
+    @property
+    def generation(self) -> int: ...
+    @property
+    def composed_gen(self) -> int: ...
+    @property
+    def due(self) -> int: ...
+    @property
+    def unsettled(self) -> int: ...
+
+
+def is_from_below(reasons: int) -> bool:
+    """Was a run asked for by descendants alone?"""
+    return not reasons & ~_FROM_BELOW
+
+
+def next_stage(kind: Kind, node: Standing, reasons: int, done: int) -> Stage | None:
+    """The stage that a run comes to next: compose, work, rollup; None at its end."""
+    if kind.composes and not done & COMPOSED and _composes(kind, node, reasons):
+        return Stage.COMPOSE
+    if kind.worker and not done & WORKED and not is_from_below(reasons):
+        return Stage.WORK
+    if kind.rollup and not done & ROLLED and not node.unsettled:
+        return Stage.ROLLUP
+    return None
+
+
+def _composes(kind: Kind, node: Standing, reasons: int) -> bool:
+    if node.composed_gen < node.generation or node.due & state.COMPOSE_DUE:
+        return True
+    again = CONFIG if kind.worker is None else 0
+    return bool(reasons & (again | (RESYNC if kind.worker is None or kind.policy.resync_recomposes else 0)))
+
+
+def resolve(uow: UnitOfWork, requests: Mapping[int, int]) -> None:
+    """Turn requests into queue rows."""
+    uow.lock_tasks([id for id in requests if not uow.is_new(id)])
+    for id, reasons in requests.items():
+        node = uow.nodes[id]
+        if state.is_deleting(node):
+            if reasons & REMOVAL:
+                _queue_removal(uow, node)
+        elif node.frozen_until is None:
+            _queue_reconcile(uow, node, reasons & ~REMOVAL)
+
+
+def _queue_reconcile(uow: UnitOfWork, node: Node, reasons: int) -> None:
+    if reasons == SPEC and (node.worked_gen >= node.generation or state.is_stopped(node)):
+        reasons = 0
+    row = uow.tasks.get(task_id(node.id, RECONCILE))
+    held = node.gate != state.OPEN
+    if row is None:
+        if reasons:
+            _enqueue(uow, node, reasons, held=held)
+        return
+    if row.claimed_by is not None:
+        _ask_again(uow, node, row, reasons)
+    else:
+        if reasons & ~row.reasons & ~_FROM_BELOW or row.kind_version != node.kind_version or reasons & SPEC:
+            row.position = uow.position()
+        if reasons & SPEC:
+            row.done, row.emitted = 0, "[]"
+        row.reasons |= reasons
+        row.kind_version, row.held = node.kind_version, held
+    uow.save_task(row)
+
+
+def _enqueue(uow: UnitOfWork, node: Node, reasons: int, *, held: bool) -> None:
+    kind = uow.kinds.get(node.pair)
+    if kind is not None and next_stage(kind, node, reasons, 0) is None:
+        complete(node, kind, node.generation, 0)
+        uow.touch(node)
+        return
+    id = task_id(node.id, RECONCILE)
+    uow.save_task(TaskRow(id, node.id, node.kind, node.kind_version, uow.position(), held=held, reasons=reasons))
+
+
+def _ask_again(uow: UnitOfWork, node: Node, row: TaskRow, reasons: int) -> None:
+    if reasons:
+        row.again |= reasons
+        row.seq += 1
+    if row.generation != node.generation and row.superseded is None:
+        supersede(uow, row, f"generation {node.generation} replaced generation {row.generation}")
+
+
+def supersede(uow: UnitOfWork, row: TaskRow, why: str) -> None:
+    """The leased task's result no longer counts in full; its worker is told to stop."""
+    row.superseded = why
+    uow.hint("voided", row.pair)
+
+
+def _queue_removal(uow: UnitOfWork, node: Node) -> None:
+    """A teardown waits until no other task of the resource is leased (decision 11)."""
+    id = task_id(node.id, DELETE)
+    running = uow.tasks.get(task_id(node.id, RECONCILE))
+    row = uow.tasks.get(id) or TaskRow(id, node.id, node.kind, node.kind_version, uow.position())
+    if row.claimed_by is None:
+        row.position = uow.position()
+        row.reasons, row.held = REMOVAL, running is not None
+    uow.save_task(row)
+
+
+def complete(node: Node, kind: Kind, generation: int, done: int) -> None:
+    """All stages of a run that saw `generation` succeeded."""
+    node.worked_gen = max(node.worked_gen, generation)
+    if generation == node.generation:
+        state.succeed(node)
+    if kind.rollup is None or done & ROLLED:
+        node.due &= ~state.ROLLUP_DUE
+    elif node.unsettled:
+        node.due |= state.ROLLUP_DUE
+    state.fold(node)

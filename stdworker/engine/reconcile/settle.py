@@ -1,0 +1,198 @@
+"""What a result changes.
+
+One lease is one stage. A stage that succeeded stores its status and conditions and puts the row back at its
+place for the next stage; the last one completes the run. A result whose lease is void is dropped, one whose
+generation was superseded still stores what it saw.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+
+from stdworker.engine.reconcile import compose, conditions, retry, schedule, state
+from stdworker.engine.reconcile.kinds import Kind
+from stdworker.engine.reconcile.rejected import Rejected
+from stdworker.engine.reconcile.tokens import row_id
+from stdworker.engine.reconcile.unit import UnitOfWork
+from stdworker.engine.store import edges, nodes
+from stdworker.engine.store.records import Settlement
+from stdworker.engine.store.rows import DELETE, Node, TaskRow
+from stdworker.errors import JsonError
+from stdworker.model.json_text import ascii_line, dumps
+from stdworker.model.kind import Emit, Stage
+
+STATUS_BYTES_MAX = 50 << 20
+KIND_GONE = "KindGone"
+
+
+def settle(uow: UnitOfWork, settlements: Sequence[Settlement]) -> list[bool]:
+    """Apply results; False for each that is stale."""
+    ids = {row_id(settlement.lease): settlement for settlement in settlements}
+    uow.lock([id // 4 for id in ids if id is not None])
+    uow.lock_tasks([id // 4 for id in ids if id is not None])
+    return [_settle(uow, settlement) for settlement in settlements]
+
+
+def _settle(uow: UnitOfWork, settlement: Settlement) -> bool:
+    id = row_id(settlement.lease)
+    row = uow.tasks.get(id) if id is not None else None
+    if row is None or (row.token, row.epoch, row.stage) != (*settlement.lease, settlement.stage):
+        return False
+    node = uow.nodes[row.resource_id]
+    uow.touch(node)
+    if settlement.released:
+        give_back(uow, node, row)
+    elif settlement.error or settlement.terminal:
+        _store_status(uow, node, uow.kinds.get(row.pair), row, settlement.outcome.status)
+        fail(uow, node, row, settlement)
+    elif row.stage == Stage.DELETE:
+        _torn_down(uow, node, row)
+    else:
+        _succeed(uow, node, row, settlement)
+    return True
+
+
+def give_back(uow: UnitOfWork, node: Node, row: TaskRow) -> None:
+    """A lease ends without a result: nothing is counted, the task keeps its place."""
+    place = row.position
+    requeue(uow, node, row, keep=row.superseded is None)
+    row.position = place
+
+
+def fail(uow: UnitOfWork, node: Node, row: TaskRow, failure: Settlement) -> None:
+    """A counted failure. A teardown never stops; another task does when it is told to, or at its limit."""
+    if row.generation != node.generation and row.task_type != DELETE:
+        requeue(uow, node, row, keep=False)
+        return
+    kind = uow.kinds.get(row.pair)
+    row.attempts += not failure.terminal
+    limit = kind.policy.max_transient_attempts if kind else 0
+    attempts = node.failure_attempts + 1 if state.is_failed(node) else 1
+    stops = row.task_type != DELETE and (failure.terminal or 0 < limit <= attempts)
+    reason = failure.reason or ("Terminal" if stops else "ReconcileError")
+    message = failure.error or "the task failed"
+    state.fail(node, reason, message, terminal=stops, counted=not failure.terminal)
+    uow.event(node, "TaskFailed", reason, message, stage=row.stage, terminal=stops, attempts=node.failure_attempts)
+    if stops and not row.again:
+        uow.remove_task(row)
+        release_teardown(uow, node)
+        return
+    requeue(uow, node, row, keep=True)
+    if not row.reasons & schedule.SPEC or row.generation == node.generation:
+        delay = retry.delay_ms(
+            attempts,
+            uow.limits.retry_base_seconds,
+            uow.limits.retry_cap_seconds,
+            asked_ms=failure.retry_after_ms,
+        )
+        row.position = uow.position(delay_ms=delay)
+
+
+def requeue(uow: UnitOfWork, node: Node, row: TaskRow, *, keep: bool) -> None:
+    """End the lease and let the row be claimed again; `keep`: go on with the same run."""
+    if keep:
+        row.reasons |= row.again
+    else:
+        row.reasons, row.done, row.emitted = row.again or row.reasons, 0, "[]"
+    row.again = 0
+    row.token = row.claimed_by = row.worker = row.stage = row.heartbeat_at = row.superseded = row.progress = None
+    row.void_told, row.progress_message = False, ""
+    if row.task_type == DELETE:
+        uow.save_task(row)
+        return
+    if state.is_deleting(node) or node.frozen_until is not None:
+        uow.remove_task(row)
+        release_teardown(uow, node)
+        return
+    row.kind_version, row.held = node.kind_version, node.gate != state.OPEN
+    uow.save_task(row)
+
+
+def release_teardown(uow: UnitOfWork, node: Node) -> None:
+    """The reconcile task is out of the way of the resource's removal."""
+    if state.is_deleting(node):
+        uow.recheck(edges.REMOVAL, node.id)
+
+
+def _succeed(uow: UnitOfWork, node: Node, row: TaskRow, settlement: Settlement) -> None:
+    kind = uow.kinds.get(row.pair)
+    if kind is None:
+        fail(uow, node, row, Settlement(settlement.lease, settlement.stage, error=f"{row.pair} is not published"))
+        return
+    assert row.stage is not None
+    stage, outcome = Stage(row.stage), settlement.outcome
+    problem = _store_status(uow, node, kind, row, outcome.status)
+    if problem:
+        fail(uow, node, row, Settlement(settlement.lease, stage, error=problem, reason="BadStatus", terminal=True))
+        return
+    if stage is Stage.COMPOSE and row.generation == node.generation:
+        try:
+            compose.apply(uow, node, outcome, _emits(kind, row))
+        except Rejected as rejected:
+            reason, message = rejected.reason, rejected.message
+            fail(uow, node, row, Settlement(settlement.lease, stage, error=message, reason=reason, terminal=True))
+            nodes.wait_for(uow.db, [(subject, node.id) for subject in rejected.waits_for])
+            return
+        node.composed_gen = row.generation
+    row.done |= schedule.DONE[stage]
+    reported = conditions.given(outcome.conditions if Emit.CONDITIONS in _emits(kind, row) else (), row.generation)
+    row.emitted = conditions.text(conditions.overlay(conditions.read(row.emitted), reported))
+    _advance(uow, node, kind, row)
+
+
+def _advance(uow: UnitOfWork, node: Node, kind: Kind, row: TaskRow) -> None:
+    superseded = row.generation != node.generation
+    following = None if superseded else schedule.next_stage(kind, node, row.reasons, row.done)
+    emitted = conditions.read(row.emitted)
+    whole_run = following is None and not schedule.is_from_below(row.reasons)
+    node.conditions = conditions.merged(node.conditions, emitted, replace=whole_run, now_ms=uow.now_ms)
+    if following is not None:
+        place = row.position
+        requeue(uow, node, row, keep=True)
+        row.position = place
+        return
+    node.health_ok = not any(c.type == "Ready" and c.status == "False" for c in conditions.read(node.conditions))
+    schedule.complete(node, kind, row.generation, row.done)
+    if row.again or row.seq != row.claimed_seq:
+        requeue(uow, node, row, keep=False)
+    else:
+        uow.remove_task(row)
+        release_teardown(uow, node)
+
+
+def _torn_down(uow: UnitOfWork, node: Node, row: TaskRow) -> None:
+    kind = uow.kinds.get(row.pair)
+    gone = set(kind.finalizers if kind else ())
+    node.finalizers = json.dumps([name for name in json.loads(node.finalizers) if name not in gone])
+    state.succeed(node)
+    uow.remove_task(row)
+    uow.recheck(edges.REMOVAL, node.id)
+
+
+def _store_status(uow: UnitOfWork, node: Node, kind: Kind | None, row: TaskRow, status: object) -> str:
+    """Store a status that the stage may report; what stands against it otherwise."""
+    if status is None or kind is None or Emit.STATUS not in _emits(kind, row):
+        return ""
+    try:
+        text = ascii_line(dumps(status))
+    except JsonError as error:
+        return f"the status can't be stored: {error}"
+    if len(text) > STATUS_BYTES_MAX:
+        return f"the status has {len(text)} bytes; at most {STATUS_BYTES_MAX} are stored"
+    uow.report(node, text.decode("ascii"))
+    return ""
+
+
+def _emits(kind: Kind, row: TaskRow) -> frozenset[Emit]:
+    """What the manifest lets the reaction that ran hand back."""
+    assert row.stage is not None
+    reaction = kind.reaction(Stage(row.stage), only_children=schedule.is_from_below(row.reasons))
+    return reaction.emits if reaction is not None else frozenset()
+
+
+def waiters(uow: UnitOfWork, subjects: Iterable[str]) -> None:
+    """What some resources stopped for has come: each gets one more run."""
+    for node in uow.lock(nodes.stop_waiting(uow.db, list(subjects))):
+        if state.is_stopped(node):
+            uow.request(node, schedule.CONFIG | schedule.CHILDREN)

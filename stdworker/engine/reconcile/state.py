@@ -1,0 +1,110 @@
+"""What a resource's members mean together. Pure: reads and changes nothing but the node it is given."""
+
+from __future__ import annotations
+
+from stdworker.engine.store.rows import Node
+from stdworker.engine.store.schema import FOREVER_MS
+from stdworker.model.kind import Phase
+
+# `due`: stages owed at the same generation, without which the resource is not synced.
+COMPOSE_DUE, ROLLUP_DUE = 1, 2
+
+# `gate`: OPEN, or what its dependencies keep a resource from. A BLOCKED one counts as settled: nothing moves
+# until a dependency that is stuck moves (decision 2).
+OPEN, WAITING, BLOCKED = 0, 1, 2
+
+Verdict = tuple[str, str]
+"""The status of the Synced and the Ready condition: "True", "False" or "Unknown"."""
+
+
+def is_deleting(node: Node) -> bool:
+    return node.deletion_requested_at is not None
+
+
+def is_failed(node: Node) -> bool:
+    return node.failure_gen == node.generation
+
+
+def is_stopped(node: Node) -> bool:
+    """Failed for good at this generation."""
+    return node.failure_terminal and is_failed(node)
+
+
+def is_synced(node: Node) -> bool:
+    return node.synced_gen >= node.generation and not node.unsettled and not node.due
+
+
+def is_healthy(node: Node) -> bool:
+    return bool(node.health_ok) and not node.unready
+
+
+def phase(node: Node) -> Phase:
+    """The same as the database's derived column `schema.PHASE`."""
+    if node.deletion_requested_at is not None:
+        return Phase.DELETING
+    if node.frozen_until == FOREVER_MS:
+        return Phase.QUARANTINED
+    if node.failure_gen == node.generation:
+        return Phase.FAILED
+    if node.frozen_until is not None:
+        return Phase.ORPHANED
+    if node.synced_gen < node.generation or node.unsettled or node.due:
+        return Phase.RECONCILING
+    return Phase.READY if node.health_ok and not node.unready else Phase.DEGRADED
+
+
+def verdict(node: Node) -> Verdict:
+    if node.failure_gen == node.generation:
+        return "False", "False"
+    if node.synced_gen < node.generation or node.unsettled or node.due:
+        return "Unknown", "False" if node.gate == BLOCKED else "Unknown"
+    return "True", "True" if node.health_ok and not node.unready else "False"
+
+
+def is_settled(node: Node) -> bool:
+    """Nothing in its subtree moves: synced, failed, or blocked by a dependency."""
+    if node.unsettled:
+        return False
+    if is_failed(node):
+        return True
+    worked = node.worked_gen >= node.generation and not node.due
+    return worked or node.gate == BLOCKED
+
+
+def contribution(node: Node) -> tuple[bool, bool]:
+    """Does the node's owner count it as unsettled, and as not Ready?
+
+    A frozen child and one that its composer dropped don't count; one that is wanted while it is deleted is
+    pending, because it will be made again (decision 6).
+    """
+    if node.frozen_until is not None or not node.wanted:
+        return False, False
+    if is_deleting(node):
+        return True, True
+    return not is_settled(node), phase(node) is not Phase.READY
+
+
+def fold(node: Node) -> None:
+    """Own stages done and nothing below moves: the resource is synced."""
+    if node.worked_gen > node.synced_gen and not node.unsettled and not node.due:
+        node.synced_gen = node.worked_gen
+
+
+def bump(node: Node) -> None:
+    node.generation += 1
+
+
+def succeed(node: Node) -> None:
+    """A success ends every failure."""
+    node.failure_gen = 0
+    node.failure_terminal = False
+    node.failure_attempts = 0
+    node.failure_reason = node.failure_message = ""
+
+
+def fail(node: Node, reason: str, message: str, *, terminal: bool, counted: bool = True) -> None:
+    node.failure_attempts = node.failure_attempts + counted if is_failed(node) else int(counted)
+    node.failure_gen = node.generation
+    node.failure_terminal = terminal
+    node.failure_reason = reason
+    node.failure_message = message

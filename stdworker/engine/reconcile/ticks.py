@@ -1,0 +1,127 @@
+"""What the engine does by the clock. A tick does its work and says in how many seconds it is due again."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING
+
+from stdworker.engine.reconcile import verbs
+from stdworker.engine.reconcile.batcher import Batcher
+from stdworker.engine.reconcile.clock import Clock
+from stdworker.engine.reconcile.unit import until
+from stdworker.engine.reconcile.watch import Hint, Watches
+from stdworker.engine.store import catalog, tasks
+from stdworker.engine.store.contract import Connection
+from stdworker.engine.store.tasks import LeaseRow
+from stdworker.errors import StdworkerError
+from stdworker.model.kind import KindVersion
+
+if TYPE_CHECKING:
+    from stdworker.engine.reconcile.engine import Engine
+
+log = logging.getLogger(__name__)
+
+DUE_SECONDS = 0.25
+FOLLOW_SECONDS = 5.0
+PRUNE_SECONDS = 60.0
+PRUNE_EVENTS_MAX = 10_000
+SWEEPS_PER_WINDOW = 5
+
+
+class Reaper:
+    """Watches leases fall silent.
+
+    Silence is what this object saw with its own monotonic clock: its start, and every gap in its sweeps,
+    grants all leases a full window (decision 15).
+    """
+
+    def __init__(self, liveness_seconds: float) -> None:
+        self._liveness_seconds = liveness_seconds
+        self._seen: dict[tuple[int, str], tuple[int, float]] = {}
+        self._last: float | None = None
+
+    @property
+    def sweep_seconds(self) -> float:
+        return self._liveness_seconds / SWEEPS_PER_WINDOW
+
+    def silent(self, leases: list[LeaseRow], now: float) -> list[LeaseRow]:
+        """Those of the present leases that were not renewed for the whole window."""
+        if self._last is not None and now - self._last > 2 * self.sweep_seconds:
+            self._seen.clear()
+        self._last = now
+        seen: dict[tuple[int, str], tuple[int, float]] = {}
+        lost = []
+        for lease in leases:
+            beat, since = self._seen.get((lease.id, lease.token), (lease.heartbeat_at, now))
+            if beat != lease.heartbeat_at:
+                since = now
+            seen[lease.id, lease.token] = (lease.heartbeat_at, since)
+            if now - since >= self._liveness_seconds:
+                lost.append(lease)
+        self._seen = seen
+        return lost
+
+
+class Ticks:
+    def __init__(self, engine: Engine, batcher: Batcher, watches: Watches, clock: Clock) -> None:
+        self._engine = engine
+        self._batcher = batcher
+        self._watches = watches
+        self._clock = clock
+        self._reaper = Reaper(engine.options.liveness_seconds)
+        self._stop = asyncio.Event()
+
+    async def run(self) -> None:
+        async with asyncio.TaskGroup() as group:
+            for tick in (self.follow, self.hint_due, self.reap, self.prune):
+                group.create_task(self._repeat(tick))
+
+    def stop(self) -> None:
+        self._stop.set()
+
+    async def follow(self) -> float:
+        """Whatever an engine that ended, or another one, left to be looked at."""
+        self._batcher.follow()
+        return FOLLOW_SECONDS
+
+    async def hint_due(self) -> float:
+        """Retries whose time has come make no noise of their own."""
+        if self._watches:
+            due = await self._engine.read(_due_pairs, until(self._clock.now_ms()))
+            self._watches.publish(Hint("work", pair) for pair in due)
+        return DUE_SECONDS
+
+    async def reap(self) -> float:
+        leases = await self._engine.read(tasks.leases)
+        silent = self._reaper.silent(leases, self._clock.monotonic())
+        if silent:
+            lost = await self._batcher.call(verbs.REAP, silent)
+            log.warning("took back %d leases that no worker attested", lost)
+        return self._reaper.sweep_seconds
+
+    async def prune(self) -> float:
+        options = self._engine.options
+        argument = (options.events_keep, int(options.events_keep_seconds * 1000), PRUNE_EVENTS_MAX)
+        pruned = await self._batcher.call(verbs.PRUNE, argument)
+        return 0.0 if pruned == PRUNE_EVENTS_MAX else PRUNE_SECONDS
+
+    async def _repeat(self, tick: Callable[[], Awaitable[float]]) -> None:
+        while not self._stop.is_set():
+            try:
+                seconds = await tick()
+            except StdworkerError as error:
+                log.error("a tick failed and will be repeated: %s", error)
+                seconds = FOLLOW_SECONDS
+            if self._stop.is_set():
+                return
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(seconds):
+                    await self._stop.wait()
+
+
+def _due_pairs(db: Connection, last: int) -> list[KindVersion]:
+    pairs = [KindVersion(row.kind, row.kind_version) for row in catalog.kinds(db)]
+    return tasks.have_ready(db, pairs, last)

@@ -1,0 +1,287 @@
+"""One transaction's unit of work: loads rows once, collects changes, and writes them in bulk at the end.
+
+Decisions are small functions that take the unit, change the nodes and queue rows that it handed out, and say
+what follows: a request to run, an event, something to look at again. `flush` turns that into one statement
+for each kind of change, whatever the number of rows.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from stdworker.engine.reconcile import schedule, state
+from stdworker.engine.reconcile.kinds import Kinds
+from stdworker.engine.reconcile.watch import Hint
+from stdworker.engine.store import catalog, edges, events, nodes, tasks
+from stdworker.engine.store.contract import Connection
+from stdworker.engine.store.rows import Node, TaskRow
+from stdworker.model.kind import KindVersion, Phase
+from stdworker.model.resource import Ref
+
+POSITIONS_PER_MS = 1_000_000
+MESSAGE_CHARACTERS_MAX = 4_000
+
+_Before = tuple[Phase, state.Verdict, int, int]
+
+
+class Positions:
+    """Places in the queue: the instant from which a task may run, then the order of arrival."""
+
+    def __init__(self) -> None:
+        self._last = 0
+
+    def at(self, now_ms: int) -> int:
+        self._last = max(self._last + 1, now_ms * POSITIONS_PER_MS)
+        return self._last
+
+
+def until(now_ms: int) -> int:
+    """The last position that may run at an instant."""
+    return (now_ms + 1) * POSITIONS_PER_MS - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What bounds retries."""
+
+    retry_base_seconds: float
+    retry_cap_seconds: float
+
+
+@dataclass(slots=True, eq=False)
+class UnitOfWork:
+    """See the module. `now_ms` is the one instant of everything that happens in it."""
+
+    db: Connection
+    kinds: Kinds
+    now_ms: int
+    positions: Positions
+    limits: Limits
+    actor: str = "engine"
+    hints: set[Hint] = field(default_factory=set)
+    follow_up: bool = False
+    """Something was left for the consumer of rechecks, or for the next tick."""
+    nodes: dict[int, Node] = field(default_factory=dict)
+    by_ref: dict[Ref, Node] = field(default_factory=dict)
+    tasks: dict[int, TaskRow] = field(default_factory=dict)
+    _before: dict[int, _Before | None] = field(default_factory=dict)
+    _dirty: dict[int, Node] = field(default_factory=dict)
+    _documents: dict[int, Node] = field(default_factory=dict)
+    _labels: dict[int, dict[str, str]] = field(default_factory=dict)
+    _reported: set[int] = field(default_factory=set)
+    _requests: dict[int, int] = field(default_factory=dict)
+    _tasks_saved: dict[int, TaskRow] = field(default_factory=dict)
+    _tasks_removed: set[int] = field(default_factory=set)
+    _rechecks: set[tuple[int, int]] = field(default_factory=set)
+    _events: list[events.EventRow] = field(default_factory=list)
+
+    # ---- reading ----
+
+    def lock(self, ids: Collection[int], *, whole: bool = False) -> list[Node]:
+        """The nodes that exist among `ids`, in the order of their ids."""
+        missing = [id for id in ids if id not in self.nodes or (whole and not self.nodes[id].whole)]
+        for node in nodes.lock(self.db, missing, whole=whole):
+            self._adopt(node)
+        return [self.nodes[id] for id in sorted(ids) if id in self.nodes]
+
+    def lock_named(self, refs: Iterable[Ref]) -> None:
+        """Load nodes by name into `by_ref`."""
+        missing = {ref for ref in refs if ref not in self.by_ref or not self.by_ref[ref].whole}
+        if missing:
+            for node in nodes.lock_named(self.db, missing):
+                self._adopt(node)
+
+    def lock_owned(self, owner: Node) -> list[Node]:
+        return [self._adopt(node) for node in nodes.lock_owned(self.db, owner.id)]
+
+    def lock_tasks(self, resource_ids: Collection[int]) -> None:
+        """Load all queue rows of some resources into `tasks`."""
+        for row in tasks.lock_of(self.db, resource_ids):
+            self.tasks.setdefault(row.id, row)
+
+    def is_new(self, id: int) -> bool:
+        return self._before[id] is None
+
+    def _adopt(self, node: Node) -> Node:
+        known = self.nodes.get(node.id)
+        if known is not None and known.whole:
+            return known
+        if known is not None:  # it comes whole now; what was changed meanwhile stays
+            for name in nodes.DOCUMENTS:
+                setattr(known, name, getattr(node, name))
+            known.whole = True
+            return known
+        self.nodes[node.id] = node
+        self.by_ref[node.ref] = node
+        self._before[node.id] = _standing(node)
+        return node
+
+    # ---- changing ----
+
+    def create(self, fresh: list[Node]) -> None:
+        """Give new nodes their identity; they are stored with everything else."""
+        for node, id in zip(fresh, self.db.next_ids(len(fresh)), strict=True):
+            node.id, node.uid, node.whole = id, new_uid(self.now_ms), True
+            node.created_at = node.updated_at = node.synced_changed_at = node.ready_changed_at = self.now_ms
+            self.nodes[id] = self.by_ref[node.ref] = self._dirty[id] = node
+            self._before[id] = None
+
+    def touch(self, node: Node) -> None:
+        """The node's state changed."""
+        self._dirty[node.id] = node
+
+    def report(self, node: Node, status: str) -> None:
+        """The node has a status, perhaps a new one."""
+        node.status = status
+        self._reported.add(node.id)
+        self.touch(node)
+
+    def rewrite(self, node: Node) -> None:
+        """The node's documents changed."""
+        self._dirty[node.id] = self._documents[node.id] = node
+
+    def relabel(self, node: Node, labels: dict[str, str]) -> None:
+        node.labels = nodes.labels_text(labels)
+        self._labels[node.id] = labels
+        if self._before[node.id] is not None:
+            self.rewrite(node)
+
+    def request(self, node: Node, reasons: int) -> None:
+        """Have the node run, for these reasons; `schedule` decides what that means for its queue row."""
+        self._requests[node.id] = self._requests.get(node.id, 0) | reasons
+
+    def save_task(self, row: TaskRow) -> None:
+        self.tasks[row.id] = self._tasks_saved[row.id] = row
+        self._tasks_removed.discard(row.id)
+
+    def remove_task(self, row: TaskRow) -> None:
+        self.tasks.pop(row.id, None)
+        self._tasks_saved.pop(row.id, None)
+        self._tasks_removed.add(row.id)
+
+    def recheck(self, what: int, id: int) -> None:
+        self._rechecks.add((what, id))
+
+    def forget(self, gone: Collection[Node]) -> None:
+        """Nodes were removed from the store."""
+        for node in gone:
+            del self.nodes[node.id], self.by_ref[node.ref]
+            for pending in (self._dirty, self._documents, self._labels, self._requests):
+                pending.pop(node.id, None)
+            self.hint("resource", node.pair, node.ref)
+
+    def event(self, node: Node | None, type: str, reason: str = "", message: str = "", **detail: object) -> None:
+        """Append to the event sequence."""
+        text = json.dumps(detail) if detail else "{}"
+        kind, name, uid = (node.kind, node.name, node.uid) if node else (None, None, None)
+        message = clean(message)
+        self._events.append(events.EventRow(kind, name, uid, type, reason, message, self.actor, text, self.now_ms))
+
+    def hint(self, topic: schedule.Topic, pair: KindVersion | None = None, ref: Ref | None = None) -> None:
+        self.hints.add(Hint(topic, pair, ref))
+
+    def position(self, *, delay_ms: int = 0) -> int:
+        if delay_ms > 0:
+            return (self.now_ms + delay_ms) * POSITIONS_PER_MS
+        return self.positions.at(self.now_ms)
+
+    # ---- writing ----
+
+    def flush(self) -> None:
+        """Write everything. Events come last: see `store.events.add`."""
+        schedule.resolve(self, self._requests)
+        counts = self._note_changes()
+        self._write_nodes()
+        self._write_tasks()
+        if self._rechecks:
+            edges.recheck(self.db, self._rechecks)
+            edges.recheck_dependents(self.db, [id for what, id in self._rechecks if what == edges.SOURCE])
+            self.follow_up = True
+        if counts:
+            catalog.count_phases(self.db, counts)
+        if self._events:
+            events.add(self.db, self._events)
+        self._settle_down()
+
+    def _settle_down(self) -> None:
+        """All is written: what changes from here on is compared with what is stored now."""
+        for node in self._dirty.values():
+            self._before[node.id] = _standing(node)
+        pending: list[dict[int, Any]] = [self._dirty, self._documents, self._labels, self._requests, self._tasks_saved]
+        for collected in (*pending, self._reported, self._tasks_removed, self._rechecks, self._events):
+            collected.clear()
+
+    def _note_changes(self) -> list[tuple[str, str, int]]:
+        counts: Counter[tuple[str, str]] = Counter()
+        for node in self._dirty.values():
+            state.fold(node)
+            before, after = self._before[node.id], _standing(node)
+            node.updated_at = self.now_ms
+            self._note_transition(node, before, after)
+            if before is None or before[0] is not after[0]:
+                counts[node.kind, after[0]] += 1
+                if before is not None:
+                    counts[node.kind, before[0]] -= 1
+            if node.owner_id is not None and self._matters_above(node, before, after):
+                self._rechecks.add((edges.SOURCE, node.id))
+            self.hint("resource", node.pair, node.ref)
+        return [(kind, phase, change) for (kind, phase), change in counts.items() if change]
+
+    def _note_transition(self, node: Node, before: _Before | None, after: _Before) -> None:
+        if before is None or before == after:
+            return
+        if before[1][0] != after[1][0]:
+            node.synced_changed_at = self.now_ms
+        if before[1][1] != after[1][1]:
+            node.ready_changed_at = self.now_ms
+        if before[0] is not after[0]:
+            message = node.failure_message if after[0] is Phase.FAILED else ""
+            self.event(node, "PhaseChanged", after[0], message, previous=before[0])
+
+    def _matters_above(self, node: Node, before: _Before | None, after: _Before) -> bool:
+        """Must its owner and what depends on it be looked at after the commit (decision 12)?"""
+        if state.contribution(node) != (node.counted_unsettled, node.counted_unready):
+            return True
+        return before is not None and (before != after or node.id in self._reported)
+
+    def _write_nodes(self) -> None:
+        fresh = [node for node in self._dirty.values() if self._before[node.id] is None]
+        old = [node for node in self._dirty.values() if self._before[node.id] is not None]
+        if fresh:
+            nodes.add(self.db, fresh)
+        if old:
+            nodes.save_state(self.db, old)
+        if self._documents:
+            nodes.save_documents(self.db, list(self._documents.values()))
+        if self._labels:
+            nodes.save_labels(self.db, list(self._labels.items()))
+
+    def _write_tasks(self) -> None:
+        if self._tasks_removed:
+            tasks.remove(self.db, self._tasks_removed)
+        if self._tasks_saved:
+            tasks.save(self.db, list(self._tasks_saved.values()))
+            for row in self._tasks_saved.values():
+                if row.claimed_by is None and not row.held and row.position <= until(self.now_ms):
+                    self.hint("work", row.pair)
+
+
+def _standing(node: Node) -> _Before:
+    return state.phase(node), state.verdict(node), node.gate, node.generation
+
+
+def clean(message: str) -> str:
+    """Bounded text that every database stores."""
+    return message.replace("\x00", "�")[:MESSAGE_CHARACTERS_MAX]
+
+
+def new_uid(now_ms: int, random: Callable[[int], bytes] = os.urandom) -> str:
+    """A version 7 UUID: they sort by time, which keeps indexes of them compact."""
+    time, noise = f"{now_ms:012x}", random(10).hex()
+    variant = "89ab"[int(noise[3], 16) & 3]
+    return f"{time[:8]}-{time[8:]}-7{noise[:3]}-{variant}{noise[4:7]}-{noise[7:19]}"

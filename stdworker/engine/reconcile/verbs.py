@@ -1,0 +1,111 @@
+"""The engine's verbs: which decision answers which call, and what may share a transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from stdworker.engine.reconcile import apply, configs, leases, publish, recheck, settle, sweeps
+from stdworker.engine.reconcile.batcher import Verb
+from stdworker.engine.reconcile.unit import UnitOfWork
+from stdworker.engine.store import events
+
+
+def _settle(uow: UnitOfWork, calls: list[Any]) -> list[list[bool]]:
+    landed = settle.settle(uow, [settlement for settlements in calls for settlement in settlements])
+    return _split(landed, [len(settlements) for settlements in calls])
+
+
+def _attest(uow: UnitOfWork, calls: list[Any]) -> list[Any]:
+    return [leases.attest(uow, broker, worker, held) for broker, worker, held in calls]
+
+
+def _release(uow: UnitOfWork, calls: list[Any]) -> list[None]:
+    for broker, held, counted in calls:
+        leases.release(uow, broker, held, counted=counted)
+    return [None] * len(calls)
+
+
+def _progress(uow: UnitOfWork, calls: list[Any]) -> list[None]:
+    leases.progress(uow, calls)
+    return [None] * len(calls)
+
+
+def _voided(uow: UnitOfWork, calls: list[Any]) -> list[Any]:
+    return [leases.voided(uow, broker) for broker in calls]
+
+
+def _claim(uow: UnitOfWork, calls: list[Any]) -> list[Any]:
+    return [leases.claim(uow, broker, wants) for broker, wants in calls]
+
+
+def _apply(uow: UnitOfWork, calls: list[Any]) -> list[Any]:
+    """All documents of one actor together."""
+    answers: list[Any] = []
+    start = 0
+    while start < len(calls):
+        uow.actor = calls[start][0]
+        end = start + 1
+        while end < len(calls) and calls[end][0] == uow.actor:
+            end += 1
+        applied = apply.apply(uow, [document for _, documents in calls[start:end] for document in documents])
+        answers += _split(applied, [len(documents) for _, documents in calls[start:end]])
+        start = end
+    return answers
+
+
+def _split(answers: Sequence[Any], sizes: list[int]) -> list[list[Any]]:
+    rest = iter(answers)
+    return [[next(rest) for _ in range(size)] for size in sizes]
+
+
+def _follow_up(uow: UnitOfWork, calls: list[Any]) -> list[None]:
+    if recheck.consume(uow) or sweeps.advance(uow):
+        uow.follow_up = True
+    return [None] * len(calls)
+
+
+def _prune(uow: UnitOfWork, calls: list[Any]) -> list[int]:
+    return [events.prune(uow.db, keep, uow.now_ms - keep_ms, limit) for keep, keep_ms, limit in calls]
+
+
+def _each(decide: Callable[..., Any]) -> Callable[[UnitOfWork, list[Any]], list[Any]]:
+    """A verb whose calls begin with the actor and are made one by one."""
+
+    def run(uow: UnitOfWork, calls: list[Any]) -> list[Any]:
+        answers = []
+        for actor, *arguments in calls:
+            uow.actor = actor
+            answers.append(decide(uow, *arguments))
+        return answers
+
+    return run
+
+
+ATTEST = Verb("attest", _attest, rank=0)
+RELEASE = Verb("release", _release, rank=1)
+PROGRESS = Verb("progress", _progress, rank=2)
+VOIDED = Verb("voided", _voided, rank=3)
+SETTLE = Verb("settle", _settle, rank=4)
+APPLY = Verb("apply", _apply, rank=5)
+CLAIM = Verb("claim", _claim, rank=6)
+
+APPLY_DRY = Verb("apply", _apply, alone=True, dry=True)
+FOLLOW_UP = Verb("follow up", _follow_up, alone=True)
+REAP = Verb("reap", lambda uow, calls: [leases.reap(uow, silent) for silent in calls], alone=True)
+PRUNE = Verb("prune", _prune, alone=True)
+RECONCILE = Verb("reconcile", _each(apply.reconcile), alone=True)
+DELETE = Verb("delete", _each(lambda uow, ref, force: apply.delete(uow, ref, force=force)), alone=True)
+PUBLISH_KIND = Verb("publish kind", _each(publish.publish), alone=True)
+DELETE_KIND = Verb("delete kind", _each(publish.delete), alone=True)
+SET_POLICY = Verb("set policy", _each(publish.set_policy), alone=True)
+PUT_CONFIG = Verb(
+    "put config",
+    _each(
+        lambda uow, name, pair, is_default, spec, bundle: configs.put(
+            uow, name, pair, is_default=is_default, spec=spec, bundle=bundle
+        )
+    ),
+    alone=True,
+)
+DELETE_CONFIG = Verb("delete config", _each(configs.remove), alone=True)

@@ -1,0 +1,133 @@
+"""Kinds and provider configs in the store: what changes rarely and is read all the time."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import astuple
+
+from stdworker.engine.store.contract import Connection
+from stdworker.engine.store.rows import CONFIG_COLUMNS, KIND_COLUMNS, ConfigRow, KindRow
+from stdworker.engine.store.sql import insert, selected, upsert
+from stdworker.model.kind import KindVersion
+
+_KIND = selected("k", KIND_COLUMNS)
+_CONFIG = selected("c", CONFIG_COLUMNS)
+_SAVE_KIND = upsert("kinds", ("kind", "kind_version"), KIND_COLUMNS)
+_SAVE_CONFIG = (
+    "INSERT INTO provider_configs (name, kind, kind_version, is_default, spec, bundle, owner_id, revision,"
+    " created_at, updated_at) VALUES (:name, :kind, :kind_version, :is_default, :spec, :bundle, :owner_id,"
+    " :revision, :created_at, :updated_at) ON CONFLICT (name) DO UPDATE SET kind = excluded.kind,"
+    " kind_version = excluded.kind_version, is_default = excluded.is_default, spec = excluded.spec,"
+    " bundle = excluded.bundle, owner_id = excluded.owner_id, revision = excluded.revision,"
+    " updated_at = excluded.updated_at"
+)
+_BUMP = (
+    "INSERT INTO default_revisions (kind, kind_version, revision) VALUES (:kind, :version, 1)"
+    " ON CONFLICT (kind, kind_version) DO UPDATE SET revision = default_revisions.revision + 1"
+)
+_COUNT_UP = "UPDATE counters SET value = value + 1 WHERE name = :name"
+_SWEEP = upsert("sweeps", ("subject",), ("subject", "after_id"))
+
+
+def revision(db: Connection) -> int:
+    """Rises whenever a kind or a default config changes: what a cache of them is as new as."""
+    return int(db.fetch("SELECT value FROM counters WHERE name = 'catalog'")[0][0])
+
+
+def kinds(db: Connection) -> list[KindRow]:
+    return [KindRow(*row) for row in db.fetch(f"SELECT {_KIND} FROM kinds k ORDER BY k.kind, k.kind_version")]
+
+
+def save_kind(db: Connection, kind: KindRow) -> None:
+    db.run(_SAVE_KIND, rows=[astuple(kind)])
+    db.run(_COUNT_UP, name="catalog")
+
+
+def remove_kind(db: Connection, pair: KindVersion) -> None:
+    for table in ("provider_configs", "kinds"):
+        db.run(f"DELETE FROM {table} WHERE kind = :kind AND kind_version = :version", **pair._asdict())
+    bump_default(db, pair)
+
+
+def in_use(db: Connection, pair: KindVersion) -> bool:
+    statement = "SELECT 1 FROM resources WHERE kind = :kind AND kind_version = :version LIMIT 1"
+    return bool(db.fetch(statement, **pair._asdict()))
+
+
+def bump_default(db: Connection, pair: KindVersion) -> None:
+    """A default config was edited: raise the pair's revision."""
+    db.run(_BUMP, **pair._asdict())
+    db.run(_COUNT_UP, name="catalog")
+
+
+def default_revisions(db: Connection) -> dict[KindVersion, int]:
+    rows = db.fetch("SELECT kind, kind_version, revision FROM default_revisions")
+    return {KindVersion(kind, version): revision for kind, version, revision in rows}
+
+
+def default_config(db: Connection, pair: KindVersion) -> ConfigRow | None:
+    found = _configs(db, "c.kind = :kind AND c.kind_version = :version AND c.is_default", **pair._asdict())
+    return found[0] if found else None
+
+
+def config(db: Connection, name: str) -> ConfigRow | None:
+    found = _configs(db, "c.name = :name", name=name)
+    return found[0] if found else None
+
+
+def configs_named(db: Connection, names: Collection[str]) -> list[ConfigRow]:
+    return _configs(db, "c.name IN (SELECT * FROM NAMES(names))", names=sorted(names)) if names else []
+
+
+def configs_owned(db: Connection, owner_id: int) -> list[ConfigRow]:
+    return _configs(db, "c.owner_id = :owner", owner=owner_id)
+
+
+def list_configs(db: Connection, pair: KindVersion | None, after: str, limit: int) -> list[ConfigRow]:
+    only = " AND c.kind = :kind AND c.kind_version = :version" if pair else ""
+    where = f"c.name > :after{only} ORDER BY c.name LIMIT :limit"
+    return _configs(db, where, after=after, limit=limit, **(pair._asdict() if pair else {}))
+
+
+def save_config(db: Connection, config: ConfigRow) -> None:
+    values = dict(zip(CONFIG_COLUMNS, astuple(config), strict=True))
+    db.run(_SAVE_CONFIG, **values)
+
+
+def remove_config(db: Connection, name: str) -> None:
+    db.run("DELETE FROM provider_configs WHERE name = :name", name=name)
+
+
+def start_sweep(db: Connection, subject: str) -> None:
+    """Ask for all resources of a subject to be queued again, from the first one on."""
+    db.run(_SWEEP, rows=[(subject, 0)])
+
+
+def next_sweep(db: Connection) -> tuple[str, int] | None:
+    rows = db.fetch("SELECT s.subject, s.after_id FROM sweeps s ORDER BY s.subject LIMIT 1 LOCK_SKIP(s)")
+    return (rows[0][0], rows[0][1]) if rows else None
+
+
+def move_sweep(db: Connection, subject: str, after_id: int | None) -> None:
+    """A sweep got this far; None: it is through."""
+    if after_id is None:
+        db.run("DELETE FROM sweeps WHERE subject = :subject", subject=subject)
+    else:
+        db.run("UPDATE sweeps SET after_id = :after WHERE subject = :subject", subject=subject, after=after_id)
+
+
+def _configs(db: Connection, where: str, **parameters: object) -> list[ConfigRow]:
+    rows = db.fetch(f"SELECT {_CONFIG} FROM provider_configs c WHERE {where}", **parameters)
+    return [ConfigRow(*row[:3], bool(row[3]), *row[4:]) for row in rows]
+
+
+def count_phases(db: Connection, changes: Iterable[tuple[str, str, int]]) -> None:
+    """Add to the numbers of resources by kind and phase."""
+    columns = ("kind", "phase", "resources")
+    conflict = "ON CONFLICT (kind, phase) DO UPDATE SET resources = phase_counts.resources + excluded.resources"
+    db.run(insert("phase_counts", columns, conflict), rows=sorted(changes))
+
+
+def phase_counts(db: Connection) -> Sequence[tuple[str, str, int]]:
+    rows = db.fetch("SELECT kind, phase, resources FROM phase_counts WHERE resources > 0 ORDER BY kind, phase")
+    return [(row[0], row[1], row[2]) for row in rows]

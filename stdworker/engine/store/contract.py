@@ -1,0 +1,60 @@
+"""What a database must do for the engine. SQLite and Postgres keep it; one test suite holds both to it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+Row = tuple[Any, ...]
+
+
+class Connection(Protocol):
+    """One connection, used by one thread at a time. Statements are written in the words of `sql`."""
+
+    def begin(self) -> None:
+        """Start a transaction that will write."""
+        ...
+
+    def commit(self) -> None: ...
+
+    def rollback(self) -> None: ...
+
+    def fetch(self, statement: str, rows: Sequence[Sequence[Any]] | None = None, **parameters: Any) -> list[Row]:
+        """Run a statement and return its rows. `rows` is the JSON parameter of a ROWS word."""
+        ...
+
+    def run(self, statement: str, rows: Sequence[Sequence[Any]] | None = None, **parameters: Any) -> int:
+        """Run a statement that returns no rows; the number of rows that it changed."""
+        ...
+
+    def next_ids(self, count: int) -> Sequence[int]:
+        """Reserve identities of new resources, rising."""
+        ...
+
+    def lock_rechecks(self) -> None:
+        """Wait until this transaction is the only one that evaluates rechecks."""
+        ...
+
+    def close(self) -> None: ...
+
+
+class Database(Protocol):
+    """A database that holds one engine's schema."""
+
+    name: str
+    writers: int
+    """How many transactions may write at the same time."""
+
+    def migrate(self) -> None:
+        """Bring the schema up to this code's, under a lock. Raises StoreError when it is from a newer one."""
+        ...
+
+    def connect(self, *, read_only: bool = False) -> Connection: ...
+
+    def is_retryable(self, error: Exception) -> bool:
+        """Did the transaction lose a race that it may win when it is run again?"""
+        ...
+
+    def describe(self, error: Exception) -> str:
+        """One sentence for an operator."""
+        ...

@@ -1,0 +1,158 @@
+"""What readers ask: resources with their owners and tasks, filtered and paged."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import Any, NamedTuple
+
+from stdworker.engine.store.contract import Connection, Row
+from stdworker.engine.store.records import ResourceFilter
+from stdworker.engine.store.rows import NODE_COLUMNS, TASK_COLUMNS, EdgeRow, Node, TaskRow
+from stdworker.engine.store.sql import selected
+from stdworker.engine.store.tasks import Ready
+from stdworker.model.kind import Phase
+from stdworker.model.resource import Ref
+
+_TASK_OF = "q.id = n.id * 4 + CASE WHEN n.deletion_requested_at IS NULL THEN 0 ELSE 1 END"
+_FROM = (
+    f"FROM resources n LEFT JOIN queue q ON {_TASK_OF}"
+    " LEFT JOIN resources o ON o.id = n.owner_id LEFT JOIN resources t ON t.id = n.root_id"
+)
+_SEEN = f"SELECT {selected('n', NODE_COLUMNS)}, {selected('q', TASK_COLUMNS)}, o.kind, o.name, t.kind, t.name {_FROM}"
+_OBSERVED = (
+    "SELECT 0, n.id, 0, 0, 0, 0, 0, n.uid, n.kind, n.name, n.kind_version, n.generation, n.synced_gen, n.worked_gen,"
+    " n.composed_gen, n.due, n.unsettled, n.phase, n.spec, n.status, n.labels, n.finalizers,"
+    " n.deletion_requested_at, n.frozen_until, o.uid, t.uid, NULL, NULL FROM resources n"
+    " LEFT JOIN resources o ON o.id = n.owner_id LEFT JOIN resources t ON t.id = n.root_id"
+)
+_CULPRITS = (
+    "SELECT n.id, n.kind, n.name, n.unready, n.failure_gen = n.generation, n.failure_message, n.health_ok,"
+    " n.gate_message, n.conditions, n.phase FROM resources n WHERE n.owner_id IN (SELECT * FROM IDS(ids))"
+    " AND n.counted_unready ORDER BY n.kind, n.name LIMIT :limit"
+)
+
+
+class Seen(NamedTuple):
+    """A resource as a reader sees it."""
+
+    node: Node
+    task: TaskRow | None
+    owner: Ref | None
+    root: Ref | None
+
+
+class Culprit(NamedTuple):
+    """A child that keeps its owner from being Ready; `unready` counts the children that do so to it."""
+
+    id: int
+    kind: str
+    name: str
+    unready: int
+    failed: bool
+    failure_message: str
+    health_ok: bool
+    gate_message: str
+    conditions: str
+    phase: str
+
+
+def get(db: Connection, ref: Ref) -> Seen | None:
+    found = db.fetch(f"{_SEEN} WHERE n.kind = :kind AND n.name = :name", **ref._asdict())
+    return _seen(found[0]) if found else None
+
+
+def get_many(db: Connection, ids: Collection[int]) -> list[Seen]:
+    return [
+        _seen(row) for row in db.fetch(f"{_SEEN} WHERE n.id IN (SELECT * FROM IDS(ids)) ORDER BY n.id", ids=sorted(ids))
+    ]
+
+
+def get_children(db: Connection, owner_id: int) -> list[Seen]:
+    return [_seen(row) for row in db.fetch(f"{_SEEN} WHERE n.owner_id = :owner ORDER BY n.id", owner=owner_id)]
+
+
+def find(db: Connection, where: ResourceFilter, limit: int, before: int | None) -> list[Seen]:
+    """Newest first; `before` is the id where the last page ended."""
+    terms, parameters = _conditions(where)
+    if before is not None:
+        terms.append("n.id < :before")
+        parameters["before"] = before
+    only = f"WHERE {' AND '.join(terms)} " if terms else ""
+    return [_seen(row) for row in db.fetch(f"{_SEEN} {only}ORDER BY n.id DESC LIMIT :limit", limit=limit, **parameters)]
+
+
+def culprits(db: Connection, owner_ids: Collection[int], limit: int) -> list[Culprit]:
+    return [Culprit(*row) for row in db.fetch(_CULPRITS, ids=sorted(owner_ids), limit=limit)]
+
+
+def observed(db: Connection, owner_id: int, *, deep: bool) -> list[Ready]:
+    """What a composite owns, directly or at any depth, with the columns that handlers are shown."""
+    among = "SELECT id FROM below WHERE id <> :owner" if deep else "SELECT id FROM resources WHERE owner_id = :owner"
+    below = (
+        "WITH RECURSIVE below(id) AS (SELECT CAST(:owner AS BIGINT) UNION ALL"
+        " SELECT c.id FROM resources c JOIN below b ON c.owner_id = b.id) "
+    )
+    statement = f"{below if deep else ''}{_OBSERVED} WHERE n.id IN ({among}) ORDER BY n.id"
+    return [Ready(*row) for row in db.fetch(statement, owner=owner_id)]
+
+
+def refs(db: Connection, ids: Collection[int]) -> dict[int, Ref]:
+    statement = "SELECT n.id, n.kind, n.name FROM resources n WHERE n.id IN (SELECT * FROM IDS(ids))"
+    return {row[0]: Ref(row[1], row[2]) for row in db.fetch(statement, ids=sorted(ids))}
+
+
+def edges_below(db: Connection, owner_ids: Collection[int]) -> list[EdgeRow]:
+    statement = (
+        "SELECT e.dependent_id, e.dependency_id, e.owner_id, e.flows FROM edges e"
+        " WHERE e.owner_id IN (SELECT * FROM IDS(ids)) ORDER BY e.dependent_id, e.dependency_id"
+    )
+    return [EdgeRow(*row) for row in db.fetch(statement, ids=sorted(owner_ids))]
+
+
+def _conditions(where: ResourceFilter) -> tuple[list[str], dict[str, Any]]:
+    terms: list[str] = []
+    parameters: dict[str, Any] = {}
+
+    def among(column: str, values: Sequence[str]) -> None:
+        name = f"v{len(parameters)}"
+        terms.append(f"{column} IN (SELECT * FROM NAMES({name}))")
+        parameters[name] = list(values)
+
+    def any_of(columns: tuple[str, str], pairs: Sequence[tuple[str, Any]]) -> None:
+        either = []
+        for pair in pairs:
+            names = [f"v{len(parameters)}", f"v{len(parameters) + 1}"]
+            parameters.update(zip(names, pair, strict=True))
+            either.append(f"({columns[0]} = :{names[0]} AND {columns[1]} = :{names[1]})")
+        terms.append(f"({' OR '.join(either)})")
+
+    if where.kinds:
+        among("n.kind", where.kinds)
+    if where.pairs:
+        any_of(("n.kind", "n.kind_version"), where.pairs)
+    if where.owners:
+        any_of(("o.kind", "o.name"), where.owners)
+    if where.phases:
+        among("n.phase", where.phases)
+        if Phase.READY not in where.phases:
+            terms.append("n.phase <> 'Ready'")  # lets the planner use the index of what is not Ready
+    if where.roots_only:
+        terms.append("n.owner_id IS NULL")
+    if where.name:
+        parameters["name"] = "%" + where.name.lower().replace("!", "!!").replace("%", "!%").replace("_", "!_") + "%"
+        terms.append("lower(n.name) LIKE :name ESCAPE '!'")
+    for i, (key, value) in enumerate(where.labels.items()):
+        parameters.update({f"key{i}": key, f"value{i}": value})
+        terms.append(
+            f"n.id IN (SELECT l.resource_id FROM resource_labels l WHERE l.key = :key{i} AND l.value = :value{i})"
+        )
+    return terms, parameters
+
+
+def _seen(row: Row) -> Seen:
+    nodes, tasks = len(NODE_COLUMNS), len(NODE_COLUMNS) + len(TASK_COLUMNS)
+    node = Node(*row[:nodes], whole=True)
+    task = TaskRow(*row[nodes:tasks]) if row[nodes] is not None else None
+    owner = Ref(row[tasks], row[tasks + 1]) if row[tasks] is not None else None
+    root = Ref(row[tasks + 2], row[tasks + 3]) if row[tasks + 2] is not None else None
+    return Seen(node, task, owner, root)

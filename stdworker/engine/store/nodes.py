@@ -1,0 +1,165 @@
+"""Resources in the store. Everything that locks several rows locks them in the order of their ids."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from operator import attrgetter
+
+from stdworker.engine.store.contract import Connection, Row
+from stdworker.engine.store.rows import NODE_COLUMNS, NODE_STATE, Node
+from stdworker.engine.store.sql import insert, selected, typed
+from stdworker.model.json_text import dumps
+from stdworker.model.resource import Ref
+
+_STATE = ("id", *NODE_STATE[NODE_STATE.index("generation") :], "status")
+DOCUMENTS = ("status", "labels", "spec", "composed_spec", "flowed")
+_DOCUMENTS = ("id", "kind_version", "provider_config", "labels", "spec", "composed_spec", "flowed")
+
+_WHOLE = selected("n", NODE_COLUMNS)
+_LEAN = selected("n", NODE_STATE)
+
+_LOCK = "SELECT {columns} FROM resources n WHERE n.id IN (SELECT * FROM IDS(ids)) ORDER BY n.id LOCK(n)"
+_LOCK_NAMED = (
+    f"SELECT {_WHOLE} FROM ROWS(kind text, name text) r JOIN resources n"
+    " ON n.kind = r.kind AND n.name = r.name ORDER BY n.id LOCK(n)"
+)
+_LOCK_OWNED = f"SELECT {_WHOLE} FROM resources n WHERE n.owner_id = :owner ORDER BY n.id LOCK(n)"
+_INSERT = insert("resources", NODE_COLUMNS)
+_SAVE_STATE = (
+    f"UPDATE resources AS t SET {', '.join(f'{c} = r.{c}' for c in _STATE[1:-1])},"
+    f" status = coalesce(r.status, t.status) FROM ROWS({typed('resources', _STATE)}) AS r WHERE t.id = r.id"
+)
+_SAVE_DOCUMENTS = (
+    f"UPDATE resources AS t SET {', '.join(f'{c} = r.{c}' for c in _DOCUMENTS[1:])}"
+    f" FROM ROWS({typed('resources', _DOCUMENTS)}) AS r WHERE t.id = r.id"
+)
+_SUBTREE = (
+    "WITH RECURSIVE below(id) AS (SELECT CAST(:id AS BIGINT) UNION ALL"
+    " SELECT c.id FROM resources c JOIN below b ON c.owner_id = b.id)"
+)
+_DELETION_SET = (
+    "WITH RECURSIVE doomed(id) AS (SELECT CAST(:id AS BIGINT) UNION"
+    " SELECT x.id FROM doomed d JOIN (SELECT c.id AS id, c.owner_id AS cause FROM resources c"
+    " WHERE c.owner_id IS NOT NULL UNION ALL SELECT e.dependent_id, e.dependency_id FROM edges e) x"
+    " ON x.cause = d.id) SELECT id FROM doomed ORDER BY id"
+)
+
+_UNBLOCKED = (
+    "SELECT n.id FROM resources n WHERE n.id IN (SELECT * FROM IDS(ids)) AND n.deletion_requested_at IS NOT NULL"
+    " AND NOT EXISTS (SELECT 1 FROM resources c WHERE c.owner_id = n.id)"
+    " AND NOT EXISTS (SELECT 1 FROM edges e JOIN resources d ON d.id = e.dependent_id"
+    " WHERE e.dependency_id = n.id AND d.deletion_requested_at IS NOT NULL)"
+)
+
+_state_values = attrgetter(*_STATE)
+_document_values = attrgetter(*_DOCUMENTS)
+_all_values = attrgetter(*NODE_COLUMNS)
+
+
+def lock(db: Connection, ids: Collection[int], *, whole: bool = False) -> list[Node]:
+    """The resources that exist among `ids`, held until the transaction ends."""
+    if not ids:
+        return []
+    statement = _LOCK.format(columns=_WHOLE if whole else _LEAN)
+    return [_node(row, whole=whole) for row in db.fetch(statement, ids=sorted(ids))]
+
+
+def lock_named(db: Connection, refs: Iterable[Ref]) -> list[Node]:
+    return [_node(row, whole=True) for row in db.fetch(_LOCK_NAMED, rows=[tuple(ref) for ref in sorted(refs)])]
+
+
+def lock_owned(db: Connection, owner_id: int) -> list[Node]:
+    return [_node(row, whole=True) for row in db.fetch(_LOCK_OWNED, owner=owner_id)]
+
+
+def add(db: Connection, nodes: Sequence[Node]) -> None:
+    db.run(_INSERT, rows=[_all_values(node) for node in nodes])
+
+
+def save_state(db: Connection, nodes: Sequence[Node]) -> None:
+    """Save what is no document; a status of None leaves the stored one alone."""
+    db.run(_SAVE_STATE, rows=[_state_values(node) for node in nodes])
+
+
+def save_documents(db: Connection, nodes: Sequence[Node]) -> None:
+    db.run(_SAVE_DOCUMENTS, rows=[_document_values(node) for node in nodes])
+
+
+def save_labels(db: Connection, rows: Sequence[tuple[int, dict[str, str]]]) -> None:
+    """Replace the labels that lists are filtered by."""
+    db.run("DELETE FROM resource_labels WHERE resource_id IN (SELECT * FROM IDS(ids))", ids=[id for id, _ in rows])
+    pairs = [(key, value, id) for id, labels in rows for key, value in labels.items()]
+    if pairs:
+        db.run(insert("resource_labels", ("key", "value", "resource_id")), rows=pairs)
+
+
+def remove(db: Connection, ids: Collection[int]) -> None:
+    """Remove resources with everything that is only about them."""
+    for table, column in (
+        ("resource_labels", "resource_id"),
+        ("edges", "dependent_id"),
+        ("edges", "dependency_id"),
+        ("waits", "resource_id"),
+        ("queue", "resource_id"),
+        ("provider_configs", "owner_id"),
+        ("resources", "id"),
+    ):
+        db.run(f"DELETE FROM {table} WHERE {column} IN (SELECT * FROM IDS(ids))", ids=sorted(ids))
+
+
+def owner_chain(db: Connection, ids: Collection[int]) -> list[int]:
+    """The ids with those of all their owners, up to the roots."""
+    statement = (
+        "WITH RECURSIVE above(id) AS (SELECT * FROM IDS(ids) UNION SELECT n.owner_id FROM resources n"
+        " JOIN above a ON n.id = a.id WHERE n.owner_id IS NOT NULL) SELECT id FROM above"
+    )
+    return [row[0] for row in db.fetch(statement, ids=sorted(ids))]
+
+
+def subtree(db: Connection, id: int) -> list[int]:
+    return [row[0] for row in db.fetch(_SUBTREE + " SELECT id FROM below ORDER BY id", id=id)]
+
+
+def deletion_set(db: Connection, id: int) -> list[int]:
+    """The resource, what it owns and what depends on any of these, transitively."""
+    return [row[0] for row in db.fetch(_DELETION_SET, id=id)]
+
+
+def unblocked(db: Connection, ids: Collection[int]) -> list[int]:
+    """Those of the deleting resources that own nothing and on which nothing that is deleted depends."""
+    return [row[0] for row in db.fetch(_UNBLOCKED, ids=sorted(ids))] if ids else []
+
+
+def on_config(db: Connection, name: str, after_id: int, limit: int) -> list[int]:
+    """Resources that refer to a provider config, in the order of their ids."""
+    statement = "SELECT id FROM resources WHERE provider_config = :name AND id > :after ORDER BY id LIMIT :limit"
+    return [row[0] for row in db.fetch(statement, name=name, after=after_id, limit=limit)]
+
+
+def of_pair(db: Connection, kind: str, version: int, after_id: int, limit: int) -> list[int]:
+    statement = (
+        "SELECT id FROM resources WHERE kind = :kind AND kind_version = :version AND id > :after"
+        " ORDER BY id LIMIT :limit"
+    )
+    return [row[0] for row in db.fetch(statement, kind=kind, version=version, after=after_id, limit=limit)]
+
+
+def wait_for(db: Connection, subjects: Sequence[tuple[str, int]]) -> None:
+    """Remember that resources wait for a subject: a kind version, or a name."""
+    db.run(insert("waits", ("subject", "resource_id"), "ON CONFLICT DO NOTHING"), rows=subjects)
+
+
+def stop_waiting(db: Connection, subjects: Sequence[str]) -> list[int]:
+    """Forget subjects that came true and return who waited for them."""
+    statement = "DELETE FROM waits WHERE subject IN (SELECT * FROM NAMES(subjects)) RETURNING resource_id"
+    return sorted({row[0] for row in db.fetch(statement, subjects=subjects)})
+
+
+def labels_text(labels: dict[str, str]) -> str:
+    return dumps(labels).decode() if labels else "{}"
+
+
+def _node(row: Row, *, whole: bool) -> Node:
+    node = Node(*row)
+    node.whole = whole
+    return node

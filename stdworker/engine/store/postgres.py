@@ -1,0 +1,136 @@
+"""The store on Postgres (13 or newer): shared by any number of engines."""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import orjson
+import psycopg
+import sqlalchemy
+
+from stdworker.engine.store import migrate
+from stdworker.engine.store.contract import Row
+from stdworker.engine.store.sql import spell
+from stdworker.errors import StoreError
+
+WRITERS = 3
+CONNECT_SECONDS = 10
+RECHECK_LOCK = 0x5354_4457_0001  # "STDW", the first lock
+MIGRATION_LOCK = 0x5354_4457_0002
+
+_TYPES = {"int": "bigint", "bool": "boolean", "real": "double precision", "text": "text"}
+_PARAMETER = re.compile(r":(\w+)\b")
+_RETRYABLE = (psycopg.errors.SerializationFailure, psycopg.errors.DeadlockDetected, psycopg.errors.UniqueViolation)
+
+
+class _Spelling:
+    def rows(self, columns: list[tuple[str, str]]) -> str:
+        picks = ", ".join(
+            f"CAST(j.value ->> {i} AS {_TYPES[kind]}) AS {name}" for i, (name, kind) in enumerate(columns)
+        )
+        return f"(SELECT {picks} FROM jsonb_array_elements(CAST(:rows AS jsonb)) AS j(value))"
+
+    def ids(self, parameter: str) -> str:
+        return (
+            f"(SELECT CAST(j.value AS bigint) FROM jsonb_array_elements_text(CAST(:{parameter} AS jsonb)) AS j(value))"
+        )
+
+    def names(self, parameter: str) -> str:
+        return f"(SELECT j.value FROM jsonb_array_elements_text(CAST(:{parameter} AS jsonb)) AS j(value))"
+
+    def lock(self, alias: str, *, skip: bool) -> str:
+        return f"FOR UPDATE OF {alias}" + (" SKIP LOCKED" if skip else "")
+
+
+@functools.lru_cache(maxsize=1024)
+def _sql(statement: str) -> str:
+    return _PARAMETER.sub(r"%(\1)s", spell(statement, _Spelling()).replace("%", "%%"))
+
+
+class PostgresConnection:
+    def __init__(self, url: str, *, read_only: bool) -> None:
+        self._url = url
+        self._read_only = read_only
+        self._db = self._connect()
+
+    def _connect(self) -> psycopg.Connection[Row]:
+        db = psycopg.connect(self._url, autocommit=True, connect_timeout=CONNECT_SECONDS)
+        db.prepare_threshold = 2
+        if self._read_only:
+            db.execute("SET default_transaction_read_only = on")
+        return db
+
+    def begin(self) -> None:
+        if self._db.broken or self._db.closed:
+            self._db = self._connect()
+        self._db.execute("BEGIN")
+
+    def commit(self) -> None:
+        self._db.execute("COMMIT")
+
+    def rollback(self) -> None:
+        if not self._db.broken and not self._db.closed:
+            self._db.execute("ROLLBACK")
+
+    def fetch(self, statement: str, rows: Sequence[Sequence[Any]] | None = None, **parameters: Any) -> list[Row]:
+        return self._execute(statement, rows, parameters).fetchall()
+
+    def run(self, statement: str, rows: Sequence[Sequence[Any]] | None = None, **parameters: Any) -> int:
+        return self._execute(statement, rows, parameters).rowcount
+
+    def next_ids(self, count: int) -> Sequence[int]:
+        rows = self._db.execute("SELECT nextval('resource_ids') FROM generate_series(1, %s)", (count,)).fetchall()
+        return [row[0] for row in rows]
+
+    def lock_rechecks(self) -> None:
+        self._db.execute("SELECT pg_advisory_xact_lock(%s)", (RECHECK_LOCK,))
+
+    def close(self) -> None:
+        self._db.close()
+
+    def _execute(
+        self, statement: str, rows: Sequence[Sequence[Any]] | None, parameters: dict[str, Any]
+    ) -> psycopg.Cursor[Row]:
+        if self._read_only and (self._db.broken or self._db.closed):
+            self._db = self._connect()
+        for name, value in parameters.items():
+            if isinstance(value, list | tuple):
+                parameters[name] = orjson.dumps(value).decode()
+        if rows is not None:
+            parameters["rows"] = orjson.dumps(rows).decode()
+        return self._db.execute(_sql(statement).encode(), parameters)
+
+
+class PostgresDatabase:
+    name = "postgres"
+    writers = WRITERS
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+
+    def migrate(self) -> None:
+        url = sqlalchemy.make_url(self.url).set(drivername="postgresql+psycopg")
+        engine = sqlalchemy.create_engine(url, poolclass=sqlalchemy.NullPool)
+        sqlalchemy.event.listen(
+            engine,
+            "begin",
+            lambda connection: connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({MIGRATION_LOCK})"),
+        )
+        try:
+            migrate.upgrade(engine)
+        except sqlalchemy.exc.DBAPIError as error:
+            raise StoreError(f"the Postgres database can't be opened: {error.orig}") from error
+        finally:
+            engine.dispose()
+
+    def connect(self, *, read_only: bool = False) -> PostgresConnection:
+        return PostgresConnection(self.url, read_only=read_only)
+
+    def is_retryable(self, error: Exception) -> bool:
+        return isinstance(error, _RETRYABLE)
+
+    def describe(self, error: Exception) -> str:
+        return f"the Postgres database failed: {error}"

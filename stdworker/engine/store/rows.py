@@ -1,0 +1,163 @@
+"""Rows of the store as the decisions see them: plain, mutable, and saved as a whole."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+
+from stdworker.model.kind import KindVersion
+from stdworker.model.resource import Ref
+
+RECONCILE, DELETE = 0, 1
+"""Task types; a resource has at most one queue row of each."""
+
+TASK_TYPES = 4
+TASK_TYPE_NAMES = ("reconcile", "delete", "operate")
+
+
+@dataclass(slots=True, eq=False)
+class Node:
+    """One resource.
+
+    The members up to `created_at` never change, those up to `conditions` are its state, the others its
+    documents, which are there only when it was loaded `whole`.
+    """
+
+    id: int
+    uid: str
+    kind: str
+    name: str
+    owner_id: int | None
+    root_id: int | None
+    created_at: int
+    kind_version: int
+    provider_config: str | None
+    generation: int = 1
+    worked_gen: int = 0
+    synced_gen: int = 0
+    composed_gen: int = 0
+    failure_gen: int = 0
+    failure_terminal: bool = False
+    failure_attempts: int = 0
+    failure_reason: str = ""
+    failure_message: str = ""
+    health_ok: bool = True
+    due: int = 0
+    unsettled: int = 0
+    unready: int = 0
+    counted_unsettled: bool = False
+    counted_unready: bool = False
+    gate: int = 0
+    gate_message: str = ""
+    wanted: bool = True
+    deletion_requested_at: int | None = None
+    frozen_until: int | None = None
+    synced_changed_at: int = 0
+    ready_changed_at: int = 0
+    updated_at: int = 0
+    finalizers: str = "[]"
+    conditions: str = "[]"
+    status: str | None = None
+    labels: str = "{}"
+    spec: str | None = None
+    composed_spec: str | None = None
+    flowed: str | None = None
+    whole: bool = False
+
+    @property
+    def ref(self) -> Ref:
+        return Ref(self.kind, self.name)
+
+    @property
+    def pair(self) -> KindVersion:
+        return KindVersion(self.kind, self.kind_version)
+
+
+@dataclass(slots=True, eq=False)
+class TaskRow:
+    """A resource's place in the queue, leased or not."""
+
+    id: int
+    resource_id: int
+    kind: str
+    kind_version: int
+    position: int
+    held: bool = False
+    reasons: int = 0
+    again: int = 0
+    seq: int = 0
+    claimed_seq: int = 0
+    done: int = 0
+    emitted: str = "[]"
+    stage: str | None = None
+    generation: int = 0
+    epoch: int = 0
+    token: str | None = None
+    claimed_by: str | None = None
+    worker: str | None = None
+    heartbeat_at: int | None = None
+    superseded: str | None = None
+    void_told: bool = False
+    attempts: int = 0
+    progress: float | None = None
+    progress_message: str = ""
+
+    @property
+    def task_type(self) -> int:
+        return self.id % TASK_TYPES
+
+    @property
+    def pair(self) -> KindVersion:
+        return KindVersion(self.kind, self.kind_version)
+
+
+@dataclass(slots=True)
+class EdgeRow:
+    """A dependency between two children of one composite; `flows` is JSON: [[dependent_field, source_field], …]."""
+
+    dependent_id: int
+    dependency_id: int
+    owner_id: int
+    flows: str = "[]"
+
+
+@dataclass(slots=True)
+class ConfigRow:
+    """A provider config."""
+
+    name: str
+    kind: str
+    kind_version: int
+    is_default: bool
+    spec: str | None
+    bundle: bytes | None
+    owner_id: int | None
+    revision: int
+    created_at: int
+    updated_at: int
+
+    @property
+    def pair(self) -> KindVersion:
+        return KindVersion(self.kind, self.kind_version)
+
+
+@dataclass(slots=True)
+class KindRow:
+    """A published kind version; manifest and policy are JSON text."""
+
+    kind: str
+    kind_version: int
+    manifest: str
+    manifest_version: int
+    policy: str
+    updated_at: int
+
+
+NODE_COLUMNS = tuple(field.name for field in fields(Node) if field.name != "whole")
+NODE_STATE = NODE_COLUMNS[: NODE_COLUMNS.index("status")]
+TASK_COLUMNS = tuple(field.name for field in fields(TaskRow))
+CONFIG_COLUMNS = tuple(field.name for field in fields(ConfigRow))
+KIND_COLUMNS = tuple(field.name for field in fields(KindRow))
+
+
+def task_id(resource_id: int, task_type: int) -> int:
+    return resource_id * TASK_TYPES + task_type

@@ -1,0 +1,80 @@
+"""Statements in the SQL that SQLite and Postgres share, and the few words in which they differ.
+
+A statement is written once, with `:name` parameters and these words, which each dialect spells its way:
+
+- `ROWS(id int, note text)`: the JSON parameter `:rows`, an array of arrays, as a table of typed columns
+- `IDS(name)`, `NAMES(name)`: the JSON parameter `:name`, an array of integers or of strings, as a subquery
+- `LOCK(alias)`, `LOCK_SKIP(alias)`: hold the rows that were read until the transaction ends
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from typing import Protocol
+
+from stdworker.engine.store import schema
+from stdworker.engine.store.rows import NODE_COLUMNS, TASK_COLUMNS
+
+_WORD = re.compile(r"\b(ROWS|IDS|NAMES|LOCK_SKIP|LOCK)\(([^()]*)\)")
+_TYPES = {"BIGINT": "int", "INTEGER": "int", "SMALLINT": "int", "BOOLEAN": "bool", "FLOAT": "real", "TEXT": "text"}
+
+
+class Spelling(Protocol):
+    """How one dialect writes the words above."""
+
+    def rows(self, columns: list[tuple[str, str]]) -> str: ...
+
+    def ids(self, parameter: str) -> str: ...
+
+    def names(self, parameter: str) -> str: ...
+
+    def lock(self, alias: str, *, skip: bool) -> str: ...
+
+
+def spell(statement: str, spelling: Spelling) -> str:
+    """The statement in one dialect's SQL, parameters still as `:name`."""
+    words: dict[str, Callable[[str], str]] = {
+        "ROWS": lambda text: spelling.rows([_column(part) for part in text.split(",")]),
+        "IDS": spelling.ids,
+        "NAMES": spelling.names,
+        "LOCK": lambda alias: spelling.lock(alias, skip=False),
+        "LOCK_SKIP": lambda alias: spelling.lock(alias, skip=True),
+    }
+    return _WORD.sub(lambda match: words[match[1]](match[2]), statement)
+
+
+def _column(text: str) -> tuple[str, str]:
+    name, kind = text.split()
+    return name, kind
+
+
+def typed(table: str, columns: Iterable[str]) -> str:
+    """The inside of a ROWS word for some columns of a table."""
+    types = schema.metadata.tables[table].columns
+    return ", ".join(f"{name} {_TYPES[str(types[name].type)]}" for name in columns)
+
+
+def insert(table: str, columns: Iterable[str], conflict: str = "") -> str:
+    names = ", ".join(columns)
+    return f"INSERT INTO {table} ({names}) SELECT {names} FROM ROWS({typed(table, columns)}) AS r WHERE true {conflict}"
+
+
+def upsert(table: str, key: Iterable[str], columns: Iterable[str]) -> str:
+    rest = ", ".join(f"{name} = excluded.{name}" for name in columns if name not in key)
+    return insert(table, columns, f"ON CONFLICT ({', '.join(key)}) DO UPDATE SET {rest}")
+
+
+def update(table: str, columns: Iterable[str]) -> str:
+    """Set columns of rows found by `id`, the first column."""
+    key, *rest = columns
+    changes = ", ".join(f"{name} = r.{name}" for name in rest)
+    return f"UPDATE {table} AS t SET {changes} FROM ROWS({typed(table, columns)}) AS r WHERE t.{key} = r.{key}"
+
+
+def selected(alias: str, columns: Iterable[str]) -> str:
+    return ", ".join(f"{alias}.{name}" for name in columns)
+
+
+NODE = selected("n", NODE_COLUMNS)
+TASK = selected("q", TASK_COLUMNS)

@@ -1,0 +1,128 @@
+"""The store on SQLite: one file, one writer, readers beside it."""
+
+from __future__ import annotations
+
+import functools
+import sqlite3
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import orjson
+import sqlalchemy
+
+from stdworker.engine.store import migrate
+from stdworker.engine.store.contract import Row
+from stdworker.engine.store.sql import spell
+from stdworker.errors import StoreError
+
+BUSY_SECONDS = 30.0
+CACHE_KIB = 65_536
+CHECKPOINT_PAGES = 4_000
+_JSON_PARAMETERS = (list, tuple)
+
+
+class _Spelling:
+    def rows(self, columns: list[tuple[str, str]]) -> str:
+        picks = ", ".join(f"json_extract(value, '$[{i}]') AS {name}" for i, (name, _) in enumerate(columns))
+        return f"(SELECT {picks} FROM json_each(:rows))"
+
+    def ids(self, parameter: str) -> str:
+        return f"(SELECT value FROM json_each(:{parameter}))"
+
+    names = ids
+
+    def lock(self, alias: str, *, skip: bool) -> str:
+        return ""  # a writer is alone
+
+
+@functools.lru_cache(maxsize=1024)
+def _sql(statement: str) -> str:
+    return spell(statement, _Spelling())
+
+
+class SqliteConnection:
+    def __init__(self, path: Path, *, read_only: bool) -> None:
+        self._db = sqlite3.connect(
+            path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False, cached_statements=512
+        )
+        self._db.execute("PRAGMA synchronous = NORMAL")
+        self._db.execute(f"PRAGMA cache_size = -{CACHE_KIB if not read_only else CACHE_KIB // 8}")
+        self._db.execute("PRAGMA temp_store = MEMORY")
+        self._db.execute(f"PRAGMA wal_autocheckpoint = {CHECKPOINT_PAGES}")
+        if read_only:
+            self._db.execute("PRAGMA query_only = ON")
+
+    def begin(self) -> None:
+        self._db.execute("BEGIN IMMEDIATE")
+
+    def commit(self) -> None:
+        self._db.execute("COMMIT")
+
+    def rollback(self) -> None:
+        if self._db.in_transaction:
+            self._db.execute("ROLLBACK")
+
+    def fetch(self, statement: str, rows: Sequence[Sequence[Any]] | None = None, **parameters: Any) -> list[Row]:
+        return self._execute(statement, rows, parameters).fetchall()
+
+    def run(self, statement: str, rows: Sequence[Sequence[Any]] | None = None, **parameters: Any) -> int:
+        return self._execute(statement, rows, parameters).rowcount
+
+    def next_ids(self, count: int) -> Sequence[int]:
+        step = "UPDATE counters SET value = value + :count WHERE name = 'resources' RETURNING value"
+        last = self._db.execute(step, {"count": count}).fetchone()[0]
+        return range(last - count + 1, last + 1)
+
+    def lock_rechecks(self) -> None:
+        return None  # a writer is alone
+
+    def close(self) -> None:
+        self._db.close()
+
+    def _execute(
+        self, statement: str, rows: Sequence[Sequence[Any]] | None, parameters: dict[str, Any]
+    ) -> sqlite3.Cursor:
+        for name, value in parameters.items():
+            if isinstance(value, _JSON_PARAMETERS):
+                parameters[name] = orjson.dumps(value).decode()
+        if rows is not None:
+            parameters["rows"] = orjson.dumps(rows).decode()
+        return self._db.execute(_sql(statement), parameters)
+
+
+class SqliteDatabase:
+    name = "sqlite"
+    writers = 1
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def migrate(self) -> None:
+        if not self.path.parent.is_dir():
+            raise StoreError(f"the folder of the database {self.path} does not exist", hint="create it first")
+        engine = sqlalchemy.create_engine(f"sqlite:///{self.path}", poolclass=sqlalchemy.NullPool)
+        sqlalchemy.event.listen(engine, "connect", _prepare)
+        sqlalchemy.event.listen(engine, "begin", lambda connection: connection.exec_driver_sql("BEGIN IMMEDIATE"))
+        try:
+            migrate.upgrade(engine)
+        except sqlalchemy.exc.DBAPIError as error:
+            raise StoreError(f"the database {self.path} can't be opened: {error.orig}") from error
+        finally:
+            engine.dispose()
+
+    def connect(self, *, read_only: bool = False) -> SqliteConnection:
+        return SqliteConnection(self.path, read_only=read_only)
+
+    def is_retryable(self, error: Exception) -> bool:
+        return False
+
+    def describe(self, error: Exception) -> str:
+        return f"the database {self.path} failed: {error}"
+
+
+def _prepare(connection: sqlite3.Connection, record: object) -> None:
+    connection.isolation_level = None
+    connection.execute(f"PRAGMA busy_timeout = {int(BUSY_SECONDS * 1000)}")
+    connection.execute("PRAGMA foreign_keys = OFF")
+    connection.execute("PRAGMA journal_mode = WAL")

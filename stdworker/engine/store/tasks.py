@@ -1,0 +1,177 @@
+"""The queue in the store: what waits, what is leased, and to whom."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from operator import attrgetter
+from typing import NamedTuple
+
+from stdworker.engine.store.contract import Connection
+from stdworker.engine.store.rows import TASK_COLUMNS, TaskRow
+from stdworker.engine.store.sql import selected, typed, update, upsert
+from stdworker.model.kind import KindVersion
+
+_CLAIM = ("id", "claimed_by", "worker", "token", "epoch", "stage", "generation", "claimed_seq", "heartbeat_at")
+_TASK = selected("q", TASK_COLUMNS)
+
+_LOCK = f"SELECT {_TASK} FROM queue q WHERE q.{{column}} IN (SELECT * FROM IDS(ids)) ORDER BY q.id LOCK(q)"
+_READY_COLUMNS = (
+    "q.id, q.resource_id, q.reasons, q.seq, q.done, q.epoch, q.attempts,"
+    " n.uid, n.kind, n.name, n.kind_version, n.generation, n.synced_gen, n.worked_gen, n.composed_gen, n.due,"
+    " n.unsettled, n.phase, n.spec, n.status, n.labels, n.finalizers, n.deletion_requested_at, n.frozen_until,"
+    " o.uid, t.uid, c.spec, c.bundle"
+)
+_READY = (
+    "SELECT * FROM (SELECT {columns} FROM queue q JOIN resources n ON n.id = q.resource_id"
+    " LEFT JOIN resources o ON o.id = n.owner_id LEFT JOIN resources t ON t.id = n.root_id"
+    " LEFT JOIN provider_configs c ON c.name = n.provider_config"
+    " WHERE q.kind = :kind{i} AND q.kind_version = :version{i} AND q.claimed_by IS NULL AND NOT q.held"
+    " AND q.position <= :until ORDER BY q.position LIMIT :limit{i} LOCK_SKIP(q)) AS pair{i}"
+)
+_HAVE_READY = (
+    "SELECT r.kind, r.version FROM ROWS(kind text, version int) r WHERE EXISTS (SELECT 1 FROM queue q"
+    " WHERE q.kind = r.kind AND q.kind_version = r.version AND q.claimed_by IS NULL AND NOT q.held"
+    " AND q.position <= :until)"
+)
+_INFLIGHT = "SELECT count(*) FROM queue WHERE kind = :kind AND kind_version = :version AND claimed_by IS NOT NULL"
+_SAVE = upsert("queue", ("id",), TASK_COLUMNS)
+_SAVE_CLAIM = update("queue", _CLAIM)
+_BEAT = (
+    f"UPDATE queue AS t SET claimed_by = :broker, worker = :worker, heartbeat_at = :now,"
+    f" void_told = t.void_told OR t.superseded IS NOT NULL FROM ROWS({typed('queue', ('id',))}) AS r WHERE t.id = r.id"
+)
+_HELD = (
+    "SELECT q.id, q.token, q.epoch, q.claimed_by, q.superseded FROM queue q"
+    " WHERE q.id IN (SELECT * FROM IDS(ids)) ORDER BY q.id LOCK(q)"
+)
+_PROGRESS = update("queue", ("id", "progress", "progress_message"))
+_VOID = (
+    "UPDATE queue SET void_told = true WHERE claimed_by = :broker AND superseded IS NOT NULL AND NOT void_told"
+    " RETURNING token, epoch, superseded"
+)
+_LEASES = "SELECT id, token, epoch, heartbeat_at FROM queue WHERE claimed_by IS NOT NULL"
+
+_all_values = attrgetter(*TASK_COLUMNS)
+
+
+class Ready(NamedTuple):
+    """A task that can be claimed, with all that its worker is told."""
+
+    id: int
+    resource_id: int
+    reasons: int
+    seq: int
+    done: int
+    epoch: int
+    attempts: int
+    uid: str
+    kind: str
+    name: str
+    kind_version: int
+    generation: int
+    synced_gen: int
+    worked_gen: int
+    composed_gen: int
+    due: int
+    unsettled: int
+    phase: str
+    spec: str | None
+    status: str | None
+    labels: str
+    finalizers: str
+    deletion_requested_at: int | None
+    frozen_until: int | None
+    owner_uid: str | None
+    root_uid: str | None
+    config_spec: str | None
+    config_bundle: bytes | None
+
+
+class HeldRow(NamedTuple):
+    """What decides whether a lease is valid."""
+
+    id: int
+    token: str | None
+    epoch: int
+    claimed_by: str | None
+    superseded: str | None
+
+
+class LeaseRow(NamedTuple):
+    """A lease as the reaper watches it."""
+
+    id: int
+    token: str
+    epoch: int
+    heartbeat_at: int
+
+
+def lock(db: Connection, ids: Collection[int]) -> list[TaskRow]:
+    return [TaskRow(*row) for row in db.fetch(_LOCK.format(column="id"), ids=sorted(ids))] if ids else []
+
+
+def lock_of(db: Connection, resource_ids: Collection[int]) -> list[TaskRow]:
+    """All queue rows of some resources."""
+    if not resource_ids:
+        return []
+    return [TaskRow(*row) for row in db.fetch(_LOCK.format(column="resource_id"), ids=sorted(resource_ids))]
+
+
+def ready(db: Connection, limits: Sequence[tuple[KindVersion, int]], until: int) -> list[Ready]:
+    """The first tasks of each pair that may run now, held; what others hold is skipped."""
+    parts, parameters = [], {}
+    for i, (pair, limit) in enumerate(limits):
+        parts.append(_READY.format(i=i, columns=_READY_COLUMNS))
+        parameters.update({f"kind{i}": pair.kind, f"version{i}": pair.version, f"limit{i}": limit})
+    rows = db.fetch(" UNION ALL ".join(parts), until=until, **parameters)
+    return [Ready(*row) for row in rows]
+
+
+def have_ready(db: Connection, pairs: Collection[KindVersion], until: int) -> list[KindVersion]:
+    """Those of the pairs with a task that may run now."""
+    return (
+        [KindVersion(*row) for row in db.fetch(_HAVE_READY, rows=[tuple(pair) for pair in sorted(pairs)], until=until)]
+        if pairs
+        else []
+    )
+
+
+def inflight(db: Connection, pair: KindVersion) -> int:
+    """How many tasks of the pair are leased; holds the pair, so that the count stays exact."""
+    db.fetch("SELECT 1 FROM kinds k WHERE k.kind = :kind AND k.kind_version = :version LOCK(k)", **pair._asdict())
+    return int(db.fetch(_INFLIGHT, **pair._asdict())[0][0])
+
+
+def held(db: Connection, ids: Collection[int]) -> list[HeldRow]:
+    return [HeldRow(*row) for row in db.fetch(_HELD, ids=sorted(ids))] if ids else []
+
+
+def claim(db: Connection, rows: Sequence[tuple[object, ...]]) -> None:
+    """Lease rows: id, broker, worker, token, epoch, stage, generation, seq, now."""
+    db.run(_SAVE_CLAIM, rows=rows)
+
+
+def save(db: Connection, rows: Sequence[TaskRow]) -> None:
+    db.run(_SAVE, rows=[_all_values(row) for row in rows])
+
+
+def remove(db: Connection, ids: Collection[int]) -> None:
+    db.run("DELETE FROM queue WHERE id IN (SELECT * FROM IDS(ids))", ids=sorted(ids))
+
+
+def beat(db: Connection, ids: Collection[int], *, broker: str, worker: str, now: int) -> None:
+    """Attest leases: they are this broker's now. A void one counts as told, its worker is sent away."""
+    db.run(_BEAT, rows=[(id,) for id in sorted(ids)], broker=broker, worker=worker, now=now)
+
+
+def progress(db: Connection, rows: Sequence[tuple[int, float | None, str]]) -> None:
+    db.run(_PROGRESS, rows=rows)
+
+
+def take_void(db: Connection, broker: str) -> list[tuple[str, int, str]]:
+    """Token, epoch and reason of each running task whose result no longer counts; each once."""
+    return [(row[0], row[1], row[2]) for row in db.fetch(_VOID, broker=broker)]
+
+
+def leases(db: Connection) -> list[LeaseRow]:
+    return [LeaseRow(*row) for row in db.fetch(_LEASES)]
