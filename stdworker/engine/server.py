@@ -65,15 +65,21 @@ class Server:
         """
         await self._grpc.start()
         async with asyncio.TaskGroup() as parts:
-            running = [parts.create_task(self._engine.run()), parts.create_task(self._broker.run())]
+            abort = abort or asyncio.Event()
+            endless = [self._engine.run(), self._broker.run(), self._hurry(abort)]
+            running = [parts.create_task(part) for part in endless]
             http = parts.create_task(self._http.serve(sockets=[self._listener]))
             self._announce()
             await stop.wait()
-            await self._drain(abort or asyncio.Event())
+            await self._drain(abort)
             self._http.should_exit = True
             await http
             for part in running:
                 part.cancel()
+
+    async def _hurry(self, abort: asyncio.Event) -> None:
+        await abort.wait()
+        self._http.force_exit = True
 
     def _announce(self) -> None:
         store = database_kind(self._settings)

@@ -1,0 +1,116 @@
+"""`converge`: run the engine."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import signal
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import click
+
+import stdworker
+from stdworker.cli.logs import set_up_logging
+from stdworker.errors import SettingsError, StdworkerError
+
+log = logging.getLogger("stdworker.server")
+
+VARIABLES = {
+    "DATABASE_URL": "Where state is kept: sqlite:///FILE or postgresql://… [sqlite:///converge.db]",
+    "LISTEN_ADDR": "REST and docs: host:port, or :port for all interfaces. [127.0.0.1:8080]",
+    "BROKER_ADDR_LISTEN": "Workers: host:port, :port or unix:///path. [127.0.0.1:9090]",
+    "SHUTDOWN_DRAIN": "How long results may still land after a signal. [45s]",
+    "LEASE_RECONNECT_WINDOW": "How long a lost worker may take to return for its tasks. [5s]",
+    "LEASE_LIVENESS_WINDOW": "How long a task may be silent before it is run again. [15s]",
+    "RETRY_BASE": "The first delay after a failure; it doubles each time. [2s]",
+    "RETRY_CAP": "The longest such delay. [5m]",
+    "EVENTS_KEEP": "How many events are kept. [100000]",
+    "EVENTS_KEEP_FOR": "How long events are kept. [720h]",
+    "LOG_LEVEL": "debug, info, warn or error. [info]",
+    "LOG_FORMAT": "text or json. [text]",
+}
+
+
+class BadSetting(click.ClickException):
+    """A setting that can't be used."""
+
+    exit_code = 2
+
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def settings_options(command: F) -> F:
+    """One option for each variable, of the same name; it wins over the environment."""
+    for name, text in reversed(VARIABLES.items()):
+        option = click.option(f"--{name.lower().replace('_', '-')}", name.lower(), metavar="VALUE", help=text)
+        command = option(command)
+    return command
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+def cli() -> None:
+    """The engine: keeps declared resources and drives them to what they declare."""
+
+
+@cli.command()
+def version() -> None:
+    """Print the version."""
+    click.echo(stdworker.__version__)
+
+
+@cli.command()
+@settings_options
+def serve(**given: str | None) -> None:
+    """Serve REST and workers until SIGTERM or SIGINT, then drain; a second signal stops at once.
+
+    Every option can be set as an environment variable of the same name in capitals.
+    """
+    try:
+        from stdworker.engine.settings import ServeSettings
+    except ImportError as error:
+        raise click.ClickException(f"{error}; the engine comes with: pip install 'stdworker[engine]'") from None
+    options = {name.upper(): value for name, value in given.items() if value is not None}
+    try:
+        settings = ServeSettings.from_environment({**os.environ, **options})
+        set_up_logging(settings.log_level, settings.log_format)
+        raise SystemExit(asyncio.run(_serve(settings)))
+    except SettingsError as error:
+        raise BadSetting(str(error)) from None
+    except StdworkerError as error:
+        raise click.ClickException(str(error)) from None
+
+
+async def _serve(settings: Any) -> int:
+    from stdworker.engine.server import Server
+
+    stop, abort = asyncio.Event(), asyncio.Event()
+    received: list[int] = []
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, _on_signal, number, received, stop, abort)
+    try:
+        async with Server(settings) as server:
+            await server.run(stop, abort)
+    except ExceptionGroup as group:
+        raise _first_of(group) from group
+    return 128 + received[-1] if abort.is_set() else 0
+
+
+def _on_signal(number: int, received: list[int], stop: asyncio.Event, abort: asyncio.Event) -> None:
+    if received:
+        log.warning("second signal: stopping at once")
+        abort.set()
+    received.append(number)
+    stop.set()
+
+
+def _first_of(group: ExceptionGroup[Exception]) -> Exception:
+    first = group.exceptions[0]
+    return _first_of(first) if isinstance(first, ExceptionGroup) else first
+
+
+def main() -> None:
+    """The `converge` command: exit status 0, 1 (failed), 2 (usage or settings) or 128 + the second signal."""
+    cli(prog_name="converge")

@@ -1,0 +1,42 @@
+"""What our commands log: to stderr, as text for people or as JSON lines for machines."""
+
+from __future__ import annotations
+
+import json
+import logging
+import sys
+import time
+
+# What libraries say below this is for their own authors.
+_QUIET = ("uvicorn", "httpx", "httpcore", "alembic", "watchfiles", "asyncio", "grpc")
+
+
+def set_up_logging(level: str, form: str) -> None:
+    """Log from `level` (a name, any case) on; `form` is text or json."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(_JsonLines() if form == "json" else _Text())
+    logging.basicConfig(level="WARNING" if level == "warn" else level.upper(), handlers=[handler], force=True)
+    for name in _QUIET:
+        logging.getLogger(name).setLevel(logging.WARNING)
+
+
+class _Text(logging.Formatter):
+    converter = staticmethod(time.gmtime)
+
+    def __init__(self) -> None:
+        super().__init__("%(asctime)s.%(msecs)03dZ %(levelname)-7s %(name)s: %(message)s", "%Y-%m-%dT%H:%M:%S")
+
+
+class _JsonLines(logging.Formatter):
+    converter = staticmethod(time.gmtime)
+
+    def format(self, record: logging.LogRecord) -> str:
+        line = {
+            "time": f"{self.formatTime(record, '%Y-%m-%dT%H:%M:%S')}.{int(record.msecs):03d}Z",
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": record.getMessage(),
+        }
+        if record.exc_info:
+            line["error"] = self.formatException(record.exc_info)
+        return json.dumps(line)
