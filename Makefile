@@ -20,7 +20,7 @@ $(BIN)/.ready: pyproject.toml
 setup: $(BIN)/.ready ## create the virtual environment
 
 demo: setup ## run the examples on the embedded engine until every resource is Ready
-	$(BIN)/stdworker demo
+	$(BIN)/python examples/demo/run.py
 
 test: setup ## run the whole test suite
 	$(BIN)/python -m pytest $(PYTEST_ARGS)
