@@ -5,6 +5,7 @@ This module is what a plugin author imports. What needs gRPC (`serve`, `run_work
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from stdworker.errors import Retry, StdworkerError, Terminal
@@ -52,7 +53,5 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     if name in ("WorkerOptions", "run_worker", "serve"):
-        from stdworker import worker
-
-        return getattr(worker, name)
+        return getattr(import_module("stdworker.worker"), name)  # by name: no import of the root imports grpc
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
