@@ -52,7 +52,7 @@ async def apply_batch(engine: InEngine, actor: Actor, request: Request) -> Respo
     told: list[bytes] = []
     running: list[asyncio.Task[bytes]] = []
     try:
-        async for chunk in chunks(_lines(bodies.pieces(request, bodies.RESOURCE_BYTES_MAX))):
+        async for chunk in chunks(lines(bodies.pieces(request, bodies.RESOURCE_BYTES_MAX))):
             running.append(asyncio.ensure_future(batch.apply(chunk)))
             if len(running) == CHUNKS_IN_FLIGHT_MAX:
                 told.append(await running.pop(0))
@@ -106,7 +106,7 @@ def _parse(text: bytes) -> ApplyDocument | StdworkerError:
         return error
 
 
-async def _lines(pieces: AsyncIterator[bytes]) -> AsyncIterator[list[Line]]:
+async def lines(pieces: AsyncIterator[bytes]) -> AsyncIterator[list[Line]]:
     """The lines that each piece of the body completes, numbered from 1; blank ones are skipped."""
     number = 0
     rest = bytearray()

@@ -83,11 +83,3 @@ def unfit(error: msgspec.ValidationError, shape: type[Any]) -> Invalid:
     text = text.replace("`", "")
     text = text[:1].lower() + text[1:]
     return Invalid(f"{path or 'the body'}: {text}", [(path, text)], hint=hint, code="bad_body")
-
-
-def named(value: str, pattern: re.Pattern[str], path: str, expected: str) -> str:
-    """Refuse a name that doesn't match, in words instead of a pattern."""
-    if not pattern.fullmatch(value):
-        text = f"{value!r} is not {expected}"
-        raise Invalid(f"{path}: {text}", [(path, text)], code="bad_name")
-    return value

@@ -14,7 +14,7 @@ from stdworker.engine.api.openapi import APPLIED, PAGED, documented
 from stdworker.engine.api.queries import ConfigsQuery, RevealQuery
 from stdworker.errors import Invalid
 from stdworker.model.json_text import RawJson
-from stdworker.model.kind import KIND, RESOURCE_NAME, KindVersion
+from stdworker.model.kind import KindVersion
 from stdworker.model.secrets import is_masked
 
 router = APIRouter(prefix="/providerconfigs", tags=["provider configs"])
@@ -45,8 +45,6 @@ _log = logging.getLogger(__name__)
 async def put(engine: InEngine, actor: Actor, request: Request) -> Response:
     """An existing name is updated. A pair has at most one default."""
     body = bodies.decode(await bodies.read(request, bodies.CONFIG_BYTES_MAX), shapes.ConfigBody)
-    bodies.named(body.name, RESOURCE_NAME, "/name", "a config name: letters, digits, '.', '_' and '-', at most 253")
-    bodies.named(body.kind, KIND, "/kind", "a kind name: at most 63 of a-z, 0-9, '.' and '-'")
     result, record = await engine.put_config(
         body.name,
         KindVersion(body.kind, body.kind_version),

@@ -29,7 +29,7 @@ STATUS_OF_CLASS: dict[type[errors.StdworkerError], int] = {
     errors.SettingsError: 422,
     errors.JsonError: 400,
 }
-STATUS_OF_CODE = {"schema_violation": 400, "bad_cursor": 400}
+STATUS_OF_CODE = {"schema": 400, "bad_cursor": 400}
 
 _log = logging.getLogger(__name__)
 

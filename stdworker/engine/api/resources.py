@@ -17,7 +17,6 @@ from stdworker.engine.reconcile import Engine
 from stdworker.engine.store.records import UNSET, ApplyDocument, ResourceRecord
 from stdworker.errors import NotFound, RequestError
 from stdworker.model.json_text import RawJson
-from stdworker.model.kind import KIND, RESOURCE_NAME
 from stdworker.model.resource import Ref
 
 router = APIRouter(tags=["resources"])
@@ -60,14 +59,7 @@ async def apply(engine: InEngine, actor: Actor, request: Request, query: Annotat
 
 
 def declared(body: shapes.ResourceBody) -> ApplyDocument:
-    """A decoded body as the engine takes it. Raises Invalid for a name that can't be one."""
-    bodies.named(body.kind, KIND, "/kind", "a kind name: at most 63 of a-z, 0-9, '.' and '-', the first alphanumeric")
-    bodies.named(
-        body.name,
-        RESOURCE_NAME,
-        "/name",
-        "a resource name: at most 253 of letters, digits, '.', '_' and '-', the first alphanumeric",
-    )
+    """A decoded body as the engine takes it."""
     return ApplyDocument(
         kind=body.kind,
         kind_version=body.kind_version,

@@ -1,5 +1,6 @@
 """A real engine on SQLite behind the real application, and someone who does its work."""
 
+import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 
 import httpx
@@ -28,7 +29,9 @@ def anyio_backend() -> str:
 @pytest.fixture
 async def engine(tmp_path) -> AsyncIterator[Engine]:
     opened = await Engine.open(f"sqlite:///{tmp_path}/converge.db")
+    running = asyncio.create_task(opened.run())
     yield opened
+    running.cancel()
     await opened.close()
 
 

@@ -1,0 +1,125 @@
+"""Kinds and provider configs over HTTP."""
+
+import base64
+
+import pytest
+
+pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("leaf")]
+
+CONFIG = {"name": "main", "kind": "leaf", "kind_version": 1, "is_default": True, "spec": {"command": "x"}}
+
+
+async def test_a_kind_is_listed_with_its_versions(api):
+    manifest = (await api.get("/kinds/leaf/versions/1/manifest")).json()
+    second = {key: value for key, value in manifest.items() if key != "manifest_version"} | {"kind_version": 2}
+    (await api.put("/kinds/leaf/manifest", json=second)).raise_for_status()
+    assert (await api.get("/kinds")).json() == {
+        "kinds": [{"kind": "leaf", "versions": [1, 2], "description": "A thing without children."}]
+    }
+    assert [m["kind_version"] for m in (await api.get("/kinds/manifests")).json()["manifests"]] == [1, 2]
+
+
+async def test_a_published_manifest_is_answered_with_its_version(api):
+    manifest = (await api.get("/kinds/leaf/versions/1/manifest")).json()
+    answer = await api.put("/kinds/leaf/manifest", json=manifest)
+    assert (answer.status_code, answer.json()) == (200, manifest)
+    assert manifest["manifest_version"] > 0
+
+
+async def test_the_lowest_version_has_the_schema_unless_one_is_asked_for(api):
+    shown = (await api.get("/kinds/leaf/schema")).json()
+    assert (shown["kind_version"], shown["spec_schema"]["properties"]) == (1, {"size": {"type": "number"}})
+    assert (await api.get("/kinds/leaf/schema", params={"kind_version": 2})).status_code == 404
+    assert (await api.get("/kinds/elf/schema")).status_code == 404
+
+
+async def test_an_illegal_manifest_tells_every_violation(api):
+    answer = await api.put("/kinds/elf/manifest", json={"kind_version": 0, "reactions": [{"name": "x"}]})
+    assert answer.status_code == 422
+    assert len(answer.json()["errors"]) >= 2
+
+
+async def test_a_manifest_of_another_kind_than_its_path_is_refused(api):
+    answer = await api.put("/kinds/elf/manifest", json={"kind": "leaf"})
+    assert (answer.status_code, answer.json()["errors"][0]["location"]) == (422, "body/kind")
+
+
+async def test_a_manifest_that_is_no_object_is_refused(api):
+    assert (await api.put("/kinds/elf/manifest", json=[])).status_code == 422
+
+
+async def test_a_kind_in_use_can_not_be_deleted(api):
+    body = {"kind": "leaf", "kind_version": 1, "name": "one", "spec": {}}
+    (await api.post("/resources", json=body)).raise_for_status()
+    assert (await api.delete("/kinds/leaf/versions/1/manifest")).status_code == 409
+    await api.delete("/resources/leaf/one")
+    await api.get("/resources/leaf/one/wait", params={"for": "deleted"})
+    assert (await api.delete("/kinds/leaf/versions/1/manifest")).json() == {"deleted": True}
+    assert (await api.delete("/kinds/leaf/versions/1/manifest")).status_code == 404
+
+
+async def test_a_policy_keeps_what_an_edit_leaves_out(api):
+    path = "/kinds/leaf/versions/1/config"
+    await api.put(path, json={"max_inflight": 3, "retired": True})
+    edited = await api.put(path, json={"task_deadline_seconds": 9})
+    assert edited.json() == (await api.get(path)).json()
+    assert edited.json() | {"max_inflight": 3, "task_deadline_seconds": 9, "retired": True} == edited.json()
+
+
+@pytest.mark.parametrize("body", [{"max_inflight": -1}, {"max_inflite": 1}, {"retired": 1}])
+async def test_a_policy_that_means_nothing_is_refused(api, body):
+    assert (await api.put("/kinds/leaf/versions/1/config", json=body)).status_code == 422
+
+
+@pytest.mark.parametrize("version", ["0", "32768", "x"])
+async def test_a_version_out_of_range_is_refused(api, version):
+    assert (await api.get(f"/kinds/leaf/versions/{version}/manifest")).status_code == 422
+
+
+async def test_a_config_is_created_then_unchanged_then_configured(api):
+    edited = CONFIG | {"spec": {"command": "y"}}
+    answers = [await api.post("/providerconfigs", json=body) for body in (CONFIG, CONFIG, edited)]
+    assert [(a.status_code, a.headers["x-apply-result"]) for a in answers] == [
+        (201, "created"),
+        (200, "unchanged"),
+        (200, "configured"),
+    ]
+
+
+async def test_a_second_default_is_a_conflict(api):
+    await api.post("/providerconfigs", json=CONFIG)
+    assert (await api.post("/providerconfigs", json=CONFIG | {"name": "other"})).status_code == 409
+
+
+async def test_a_bundle_travels_in_base64(api):
+    data = base64.b64encode(b"\x00zip").decode()
+    await api.post("/providerconfigs", json=CONFIG | {"data": data})
+    assert (await api.get("/providerconfigs/main")).json()["data"] == data
+    (listed,) = (await api.get("/providerconfigs", params={"kind": "leaf"})).json()["providerconfigs"]
+    assert listed["data_bytes"] == 4
+    assert "spec" not in listed
+
+
+async def test_a_bundle_that_is_not_base64_is_refused(api):
+    assert (await api.post("/providerconfigs", json=CONFIG | {"data": "!"})).status_code == 422
+
+
+async def test_secrets_of_a_config_are_shown_only_when_asked_for(api, caplog):
+    spec = {"command": "x", "settings": {"api_key": "sesame"}, "env": {"LANG": "C"}}
+    posted = await api.post("/providerconfigs", json=CONFIG | {"spec": spec})
+    hidden = {"command": "x", "settings": {"api_key": "***"}, "env": {"LANG": "C"}}
+    assert posted.json()["spec"] == (await api.get("/providerconfigs/main")).json()["spec"] == hidden
+    assert (await api.get("/providerconfigs/main", params={"reveal": "true"})).json()["spec"] == spec
+    assert "secrets of the provider config main" in caplog.text
+
+
+async def test_a_masked_secret_is_not_stored_over_the_real_one(api):
+    answer = await api.post("/providerconfigs", json=CONFIG | {"spec": {"env": {"API_KEY": "***"}}})
+    assert (answer.status_code, answer.json()["type"]) == (422, "urn:converge:problem:masked_secret")
+
+
+async def test_a_config_is_deleted_once(api):
+    await api.post("/providerconfigs", json=CONFIG)
+    assert (await api.delete("/providerconfigs/main")).json() == {"deleted": True}
+    assert (await api.delete("/providerconfigs/main")).status_code == 404
+    assert (await api.get("/providerconfigs/main")).status_code == 404

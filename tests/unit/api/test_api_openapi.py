@@ -1,0 +1,108 @@
+"""The OpenAPI document tells the truth, and its page needs nothing from elsewhere."""
+
+import json
+import re
+
+import jsonschema
+import pytest
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+async def document(api):
+    return (await api.get("http://localhost/openapi.json")).json()
+
+
+def operations(document):
+    for path, methods in document["paths"].items():
+        for method, operation in methods.items():
+            yield path, method, operation
+
+
+def refs(value):
+    if isinstance(value, dict):
+        yield from ([value["$ref"]] if "$ref" in value else [])
+        for inner in value.values():
+            yield from refs(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from refs(inner)
+
+
+async def test_every_reference_leads_somewhere(document):
+    known = {f"#/components/schemas/{name}" for name in document["components"]["schemas"]}
+    assert set(refs(document)) <= known
+
+
+async def test_every_operation_has_a_summary_and_every_write_with_a_body_an_example(document):
+    assert [o for o in operations(document) if not o[2]["summary"]] == []
+    bodies = [o[2]["requestBody"]["content"] for o in operations(document) if "requestBody" in o[2]]
+    assert len(bodies) >= 5
+    assert [b for b in bodies if not all("example" in content for content in b.values())] == []
+
+
+async def test_every_example_is_accepted(document, api):
+    order = {"put": 0, "post": 1}
+    found = [o for o in operations(document) if "requestBody" in o[2]]
+    for path, method, operation in sorted(found, key=lambda o: order[o[1]] + ("versions" in o[0])):
+        for media_type, content in operation["requestBody"]["content"].items():
+            address = "http://localhost" + path.replace("{kind}", "greeter").replace("{version}", "1")
+            answer = await api.request(
+                method, address, content=json.dumps(content["example"]), headers={"content-type": media_type}
+            )
+            assert answer.status_code < 300, (path, answer.text)
+            assert '"failed"' not in answer.text
+
+
+async def test_answers_have_the_shape_that_is_documented(document, api):
+    await api.put(
+        "/kinds/greeter/manifest",
+        json=document["paths"]["/api/v1/kinds/{kind}/manifest"]["put"]["requestBody"]["content"]["application/json"][
+            "example"
+        ],
+    )
+    example = document["paths"]["/api/v1/resources"]["post"]["requestBody"]["content"]["application/json"]["example"]
+    await api.post("/resources", json=example)
+    checked = 0
+    for path, method, operation in operations(document):
+        if method != "get" or "providerconfigs/{" in path or "raw" in path or "wait" in path:
+            continue
+        answer = await api.get("http://localhost" + path.format(kind="greeter", name="ada", version=1))
+        schema = operation["responses"]["200"]["content"]["application/json"]["schema"]
+        jsonschema.validate(answer.json(), schema | {"components": document["components"]})
+        checked += 1
+    assert checked >= 12
+
+
+async def test_the_page_shows_every_route_and_loads_nothing_from_elsewhere(document, api):
+    answer = await api.get("http://localhost/docs")
+    assert [path for path in document["paths"] if path not in answer.text] == []
+    assert re.findall(r"""(?:src|href)=["'](?!/|#)""", answer.text) == []
+    style = await api.get("http://localhost/docs.css")
+    assert style.headers["content-type"].startswith("text/css")
+
+
+async def test_the_probes_answer_and_metrics_count_requests_by_route(api, leaf):
+    assert (await api.get("http://localhost/livez")).text == "ok"
+    assert (await api.get("http://localhost/readyz")).text == "ok"
+    await api.get("/resources/leaf/none")
+    shown = (await api.get("http://localhost/metrics")).text
+    assert re.search(
+        r'converge_http_requests_total\{method="GET",route="\S*/resources/\{kind\}/\{name\}",status="404"\}', shown
+    )
+
+
+async def test_an_engine_whose_store_is_gone_is_not_ready(api, engine, monkeypatch):
+    async def gone():
+        raise OSError("disk gone")
+
+    monkeypatch.setattr(engine, "ping", gone)
+    answer = await api.get("http://localhost/readyz")
+    assert (answer.status_code, "disk gone" in answer.json()["detail"]) == (503, True)
+
+
+async def test_the_version_says_what_answers(api):
+    answer = await api.get("/version")
+    assert answer.json()["api_version"] == answer.headers["x-api-version"] == "v1"
+    assert answer.json()["store"] == "sqlite"

@@ -1,0 +1,108 @@
+"""What stands around a resource, and waiting for it."""
+
+import asyncio
+
+import pytest
+
+pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("leaf")]
+
+
+async def declare(api, name="one", **members):
+    body = {"kind": "leaf", "kind_version": 1, "name": name, "spec": {}} | members
+    (await api.post("/resources", json=body)).raise_for_status()
+
+
+async def wait(api, name="one", **query):
+    answer = await api.get(f"/resources/leaf/{name}/wait", params=query)
+    return answer.status_code, answer.json()
+
+
+async def test_waiting_for_what_is_so_answers_at_once(api, work):
+    await declare(api)
+    await work()
+    status, shown = await wait(api)
+    assert (status, shown["phase"]) == (200, "Ready")
+
+
+async def test_waiting_answers_when_it_becomes_so(api, work):
+    await declare(api)
+    waiting = asyncio.create_task(wait(api, timeout="60s"))
+    while not await work():
+        await asyncio.sleep(0)
+    assert (await waiting)[0] == 200
+
+
+async def test_waiting_for_a_deletion_answers_when_it_is_gone(api, work):
+    await declare(api)
+    await work()
+    waiting = asyncio.create_task(wait(api, timeout="60s", **{"for": "deleted"}))
+    await api.delete("/resources/leaf/one")
+    assert await waiting == (200, {"deleted": True})
+
+
+async def test_waiting_in_vain_ends_in_time_and_says_how_it_stands(api):
+    await declare(api)
+    status, told = await wait(api, timeout="10ms")
+    assert status == 408
+    assert told["detail"].startswith("leaf/one is Reconciling, not ready, after 0.01 s")
+
+
+async def test_waiting_for_what_failed_for_good_ends_at_once_with_the_reason(api, work):
+    await declare(api)
+    await work(error="no such bucket", terminal=True)
+    status, told = await wait(api, timeout="60s")
+    assert status == 409
+    assert "no such bucket" in told["detail"]
+
+
+async def test_waiting_goes_on_while_a_failure_is_tried_again(api, work):
+    await declare(api)
+    await work(error="busy")
+    assert (await wait(api, timeout="10ms"))[0] == 408
+
+
+async def test_waiting_for_nothing_is_not_found(api):
+    assert (await wait(api))[0] == 404
+    assert (await wait(api, **{"for": "deleted"}))[0] == 200
+
+
+@pytest.mark.parametrize("query", [{"timeout": "soon"}, {"timeout": "5"}, {"for": "sunshine"}])
+async def test_a_wait_that_means_nothing_is_refused(api, query):
+    await declare(api)
+    assert (await wait(api, **query))[0] == 422
+
+
+async def test_events_are_paged_from_the_oldest(api, work):
+    await declare(api)
+    await work()
+    every = (await api.get("/resources/leaf/one/events")).json()["events"]
+    first = await api.get("/resources/leaf/one/events", params={"limit": 1})
+    rest = await api.get("/resources/leaf/one/events", params={"cursor": first.headers["x-next-cursor"]})
+    assert [event["seq"] for event in every] == sorted(event["seq"] for event in every)
+    assert first.json()["events"] + rest.json()["events"] == every
+    assert every[0]["actor"].startswith("api")
+
+
+async def test_events_of_nothing_are_not_found(api):
+    assert (await api.get("/resources/leaf/none/events")).status_code == 404
+
+
+async def test_an_event_cursor_that_is_none_is_refused(api):
+    await declare(api)
+    assert (await api.get("/resources/leaf/one/events", params={"cursor": "x"})).status_code == 400
+
+
+async def test_a_leaf_has_no_children_no_dependencies_and_a_graph_of_itself(api):
+    await declare(api)
+    assert (await api.get("/resources/leaf/one/children")).json() == {
+        "owner": {"kind": "leaf", "name": "one"},
+        "resources": [],
+    }
+    assert (await api.get("/resources/leaf/one/dependencies")).json() == {"dependencies": []}
+    graph = (await api.get("/resources/leaf/one/graph")).json()
+    assert ([node["ref"] for node in graph["nodes"]], graph["edges"], graph["truncated"]) == (["leaf/one"], [], False)
+
+
+@pytest.mark.parametrize("route", ["children", "dependencies", "graph", "events", "wait"])
+async def test_relations_of_nothing_are_not_found(api, route):
+    assert (await api.get(f"/resources/leaf/none/{route}")).status_code == 404

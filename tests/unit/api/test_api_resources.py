@@ -1,0 +1,219 @@
+"""Declaring, showing and deleting resources over HTTP."""
+
+import gzip
+
+import pytest
+
+pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("leaf")]
+
+EXACT = b'{"z": 1.0, "size":18446744073709551617, "u":"\xc3\xa9", "e":1e3}'
+
+
+def document(name="one", spec=b"{}", **more):
+    extra = "".join(f',"{key}":{value}' for key, value in more.items()).encode()
+    return b'{"kind":"leaf","kind_version":1,"name":"%s","spec":%s%s}' % (name.encode(), spec, extra)
+
+
+def post(api, content, path="/resources", **query):
+    return api.post(path, content=content, params=query, headers={"content-type": "application/json"})
+
+
+async def test_a_resource_is_created_then_unchanged_then_configured(api):
+    answers = [await post(api, document(spec=spec)) for spec in (b'{"size":1}', b'{ "size": 1 }', b'{"size":2}')]
+    assert [(a.status_code, a.headers["x-apply-result"]) for a in answers] == [
+        (201, "created"),
+        (200, "unchanged"),
+        (200, "configured"),
+    ]
+    assert answers[2].json()["generation"] == 2
+
+
+async def test_a_resource_shows_everything_that_users_know_it_by(api):
+    shown = (await post(api, document(labels='{"team":"a"}'))).json()
+    assert shown | {"uid": "", "created_at": "", "updated_at": "", "work": {}, "conditions": []} == {
+        "uid": "",
+        "kind": "leaf",
+        "kind_version": 1,
+        "name": "one",
+        "owner": None,
+        "root": None,
+        "spec": {},
+        "status": None,
+        "labels": {"team": "a"},
+        "generation": 1,
+        "synced_gen": 0,
+        "is_ready": False,
+        "health_ok": True,
+        "phase": "Reconciling",
+        "conditions": [],
+        "finalizers": [],
+        "failure": None,
+        "provider_config": None,
+        "work": {},
+        "created_at": "",
+        "updated_at": "",
+    }
+    assert {condition["type"] for condition in shown["conditions"]} == {"Synced", "Ready"}
+    assert shown["work"]["task_type"] == "reconcile"
+    assert shown["created_at"].endswith("Z")
+
+
+async def test_a_spec_comes_back_with_every_token_as_it_was_sent(api):
+    await post(api, document(spec=EXACT))
+    raw = (await api.get("/raw/resources/leaf/one/spec/1")).content
+    assert raw == b'{"z": 1.0, "size":18446744073709551617, "u":"\\u00e9", "e":1e3}'
+    assert raw in (await api.get("/resources/leaf/one")).content
+
+
+async def test_a_generation_that_is_not_kept_is_not_found(api):
+    await post(api, document())
+    assert (await api.get("/raw/resources/leaf/one/spec/7")).status_code == 404
+
+
+async def test_a_status_is_shown_once_there_is_one(api, work):
+    await post(api, document())
+    assert (await api.get("/raw/resources/leaf/one/status")).status_code == 404
+    await work()
+    assert (await api.get("/raw/resources/leaf/one/status")).json() == {"ok": True}
+    assert (await api.get("/resources/leaf/one")).json()["phase"] == "Ready"
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "code", "location"),
+    [
+        (b"{", 400, "cut_short", None),
+        (document(spec=b'{"size":NaN}'), 400, "not_finite", "body/spec/size"),
+        (document(spec=b'{"size":"big"}'), 400, "schema", "body/spec/size"),
+        (document(colour='"red"'), 422, "bad_body", "body/colour"),
+        (document(name=""), 422, "invalid", "body/name"),
+        (document(name="a/b"), 422, "invalid", "body/name"),
+        (document(provider_config_ref='"none"'), 422, "bad_config_ref", "body/provider_config_ref"),
+        (b'{"kind":"leaf","kind_version":2,"name":"x"}', 422, "unknown_kind", "body/kind_version"),
+        (b'{"kind":"elf","kind_version":1,"name":"x"}', 422, "unknown_kind", "body/kind"),
+        (b'{"kind":"leaf","name":"x"}', 422, "bad_body", "body/kind_version"),
+    ],
+)
+async def test_a_declaration_that_breaks_rules_says_which_and_where(api, body, status, code, location):
+    answer = await post(api, body)
+    told = answer.json()
+    assert (answer.status_code, told["type"].rpartition(":")[2]) == (status, code)
+    assert answer.headers["content-type"] == "application/problem+json"
+    assert [error["location"] for error in told["errors"]] == ([location] if location else [])
+
+
+async def test_a_violation_shows_the_value_that_breaks_it(api):
+    (error,) = (await post(api, document(spec=b'{"size":"big"}'))).json()["errors"]
+    assert error["value"] == "big"
+
+
+async def test_a_dry_run_tells_what_would_change_and_changes_nothing(api):
+    await post(api, document(spec=b'{"size":1.0}'))
+    answer = await post(api, document(spec=b'{"size":2}'), dryRun="true")
+    assert (answer.json()["result"], answer.json()["changes"]) == (
+        "configured",
+        [{"path": "/spec/size", "before": 1.0, "after": 2}],
+    )
+    assert (await api.get("/resources/leaf/one")).json()["generation"] == 1
+
+
+async def test_a_dry_run_of_something_new_does_not_create_it(api):
+    assert (await post(api, document(), dryRun="true")).headers["x-apply-result"] == "created"
+    assert (await api.get("/resources/leaf/one")).status_code == 404
+
+
+async def test_absent_labels_are_kept_and_null_clears_them(api):
+    await post(api, document(labels='{"a":"1"}'))
+    assert (await post(api, document())).json()["labels"] == {"a": "1"}
+    assert (await post(api, document(labels="null"))).json()["labels"] == {}
+
+
+async def test_a_list_is_paged_by_a_cursor_that_ends(api):
+    for number in range(5):
+        await post(api, document(f"n{number}"))
+    seen, cursor = [], None
+    for size in (2, 2, 1):
+        page = await api.get("/resources", params={"limit": 2} | ({"cursor": cursor} if cursor else {}))
+        assert len(page.json()["resources"]) == size
+        seen += [resource["name"] for resource in page.json()["resources"]]
+        cursor = page.headers.get("x-next-cursor")
+    assert (seen, cursor) == (["n4", "n3", "n2", "n1", "n0"], None)
+
+
+@pytest.mark.parametrize(
+    ("query", "names"),
+    [
+        ({"name": "ap"}, ["grape", "apple"]),
+        ({"label": ["team:a", "tier:1"]}, ["apple"]),
+        ({"phase": ["Ready", "Failed"]}, []),
+        ({"phase": "Reconciling", "kind": "leaf"}, ["grape", "apple"]),
+        ({"kv": "leaf/v1"}, ["grape", "apple"]),
+        ({"kv": "leaf/2"}, []),
+        ({"owner": "leaf/nobody"}, []),
+    ],
+)
+async def test_filters_narrow_a_list_together(api, query, names):
+    await post(api, document("apple", labels='{"team":"a","tier":"1"}'))
+    await post(api, document("grape", labels='{"team":"a"}'))
+    page = (await api.get("/resources", params=query)).json()
+    assert [resource["name"] for resource in page["resources"]] == names
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "phse=Ready",
+        "phase=Fine",
+        "limit=0",
+        "limit=501",
+        "kv=leaf",
+        "kv=leaf/v0",
+        "owner=leaf",
+        "label=team",
+        "cursor=%00",
+    ],
+)
+async def test_a_filter_that_means_nothing_is_refused_not_ignored(api, query):
+    answer = await api.get(f"/resources?{query}")
+    assert answer.status_code in (400, 422)
+    assert query.partition("=")[0] in answer.json()["detail"]
+
+
+async def test_roots_and_the_summary_count(api):
+    await post(api, document())
+    (root,) = (await api.get("/resources/roots")).json()["roots"]
+    assert (root["name"], root["resource_count"]) == ("one", 0)
+    assert (await api.get("/resources/summary")).json() == {
+        "totals": {"Reconciling": 1},
+        "by_kind": {"leaf": {"Reconciling": 1}},
+    }
+
+
+async def test_a_deleted_resource_is_gone(api, work):
+    await post(api, document())
+    await work()
+    assert (await api.delete("/resources/leaf/one")).json() == {"deleted": True}
+    await api.get("/resources/leaf/one/wait", params={"for": "deleted"})
+    assert (await api.get("/resources/leaf/one")).status_code == 404
+    assert (await api.delete("/resources/leaf/one")).status_code == 404
+
+
+async def test_a_reconcile_by_hand_is_a_new_generation(api):
+    await post(api, document())
+    answer = await api.post("/resources/leaf/one/reconcile")
+    assert (answer.status_code, answer.json()["generation"]) == (202, 2)
+
+
+async def test_a_body_may_come_zipped_and_a_long_answer_does(api):
+    headers = {"content-type": "application/json", "content-encoding": "gzip"}
+    body = gzip.compress(document(spec=b'{"text":"%s"}' % (b"x" * 5_000)))
+    assert (await api.post("/resources", content=body, headers=headers)).status_code == 201
+    assert (await api.get("/resources/leaf/one")).headers["content-encoding"] == "gzip"
+
+
+async def test_a_failure_tells_why_and_whether_it_is_tried_again(api, work):
+    await post(api, document())
+    await work(error="no such bucket", reason="BucketMissing", terminal=True)
+    shown = (await api.get("/resources/leaf/one")).json()
+    failure = shown["failure"]
+    assert (shown["phase"], failure["message"], failure["reason"]) == ("Failed", "no such bucket", "BucketMissing")
+    assert (failure["terminal"], failure["next_attempt_at"]) == (True, None)
