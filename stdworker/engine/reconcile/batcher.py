@@ -93,7 +93,7 @@ class Batcher:
     def follow(self) -> None:
         """Have the follow-up verb run, unless it is about to."""
         with self._arrived:
-            if self._following:
+            if self._following or self._closed:
                 return
             self._following = True
         self._put(Call(self.follow_up, None, 1, None))
@@ -149,9 +149,9 @@ class Batcher:
                     self._run(connection, [call])
                 return
             answers, hints, follow_up = [(batch[0], self._verdict(batch[0], error))], set(), False
-        self._answer(answers, hints)
         if follow_up:
             self.follow()
+        self._answer(answers, hints)
 
     def _transact(self, connection: Connection, batch: list[Call]) -> tuple[list[tuple[Call, Any]], set[Hint], bool]:
         for race in range(RACES_MAX):

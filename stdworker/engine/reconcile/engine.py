@@ -90,6 +90,11 @@ class Engine:
         """Do what is due, over and over, until the engine is closed or this is cancelled."""
         await self._ticks.run()
 
+    async def follow_up(self) -> None:
+        """Look at all that commits left to be looked at: normally done by itself right after each."""
+        while await self._batcher.call(verbs.FOLLOW_UP, None):
+            pass
+
     async def close(self) -> None:
         self._ticks.stop()
         await self._batcher.close()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -28,7 +28,7 @@ _OPEN_ENDED = {"anyOf", "oneOf", "not", "if", "minProperties", "dependentRequire
 Violations = list[tuple[str, str]]
 
 
-def compile_schema(schema: Mapping[str, Any], where: str) -> jsonschema_rs.Draft202012Validator:
+def compile_schema(schema: dict[str, Any], where: str) -> jsonschema_rs.Draft202012Validator:
     """Compile a schema that nobody vouches for: references stay inside it, patterns run in linear time.
 
     Raises Invalid naming `where` when it is no JSON Schema 2020-12, refers outside itself, or has a pattern
@@ -75,10 +75,9 @@ def _concerns(error: jsonschema_rs.ValidationError, path: list[str], pending: li
         return True
     if pending[: len(path)] != path:
         return False
-    kind = error.kind
-    if kind.name == "required":
-        return bool(kind.property == pending[len(path)])
-    return kind.name in _OPEN_ENDED
+    if isinstance(error.kind, jsonschema_rs.ValidationErrorKind.Required):
+        return error.kind.property == pending[len(path)]
+    return error.kind.name in _OPEN_ENDED
 
 
 class Kind:
@@ -131,7 +130,7 @@ def _recomposes(reaction: Reaction) -> bool:
     return reaction.trigger is Trigger.CHILDREN_SETTLED and Emit.CHILDREN in reaction.emits
 
 
-def _schema(document: Mapping[str, Any] | None, where: str) -> Schema:
+def _schema(document: dict[str, Any] | None, where: str) -> Schema:
     return Schema(compile_schema(document, where) if document is not None else None)
 
 
@@ -157,4 +156,4 @@ class Kinds:
 
 
 def policy_text(policy: KindPolicy) -> str:
-    return dumps({name: getattr(policy, name) for name in KindPolicy.__slots__}).decode()  # type: ignore[attr-defined]
+    return dumps({name: getattr(policy, name) for name in KindPolicy.__slots__}).decode()

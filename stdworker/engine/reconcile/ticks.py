@@ -84,7 +84,7 @@ class Ticks:
 
     async def follow(self) -> float:
         """Whatever an engine that ended, or another one, left to be looked at."""
-        self._batcher.follow()
+        await self._engine.follow_up()
         return FOLLOW_SECONDS
 
     async def hint_due(self) -> float:

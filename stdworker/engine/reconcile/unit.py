@@ -212,9 +212,13 @@ class UnitOfWork:
         """All is written: what changes from here on is compared with what is stored now."""
         for node in self._dirty.values():
             self._before[node.id] = _standing(node)
-        pending: list[dict[int, Any]] = [self._dirty, self._documents, self._labels, self._requests, self._tasks_saved]
-        for collected in (*pending, self._reported, self._tasks_removed, self._rechecks, self._events):
-            collected.clear()
+        rows: tuple[dict[int, Any], ...] = (self._dirty, self._documents, self._labels, self._requests)
+        for pending in (*rows, self._tasks_saved):
+            pending.clear()
+        for ids in (self._reported, self._tasks_removed):
+            ids.clear()
+        self._rechecks.clear()
+        self._events.clear()
 
     def _note_changes(self) -> list[tuple[str, str, int]]:
         counts: Counter[tuple[str, str]] = Counter()

@@ -59,10 +59,10 @@ def _split(answers: Sequence[Any], sizes: list[int]) -> list[list[Any]]:
     return [[next(rest) for _ in range(size)] for size in sizes]
 
 
-def _follow_up(uow: UnitOfWork, calls: list[Any]) -> list[None]:
-    if recheck.consume(uow) or sweeps.advance(uow):
-        uow.follow_up = True
-    return [None] * len(calls)
+def _follow_up(uow: UnitOfWork, calls: list[Any]) -> list[bool]:
+    """One step; was there anything to do?"""
+    uow.follow_up = recheck.consume(uow) or sweeps.advance(uow)
+    return [uow.follow_up] * len(calls)
 
 
 def _prune(uow: UnitOfWork, calls: list[Any]) -> list[int]:

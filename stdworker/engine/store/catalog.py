@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import astuple
+from typing import Any
 
 from stdworker.engine.store.contract import Connection
 from stdworker.engine.store.rows import CONFIG_COLUMNS, KIND_COLUMNS, ConfigRow, KindRow
@@ -116,9 +117,12 @@ def move_sweep(db: Connection, subject: str, after_id: int | None) -> None:
         db.run("UPDATE sweeps SET after_id = :after WHERE subject = :subject", subject=subject, after=after_id)
 
 
-def _configs(db: Connection, where: str, **parameters: object) -> list[ConfigRow]:
+def _configs(db: Connection, where: str, **parameters: Any) -> list[ConfigRow]:
     rows = db.fetch(f"SELECT {_CONFIG} FROM provider_configs c WHERE {where}", **parameters)
-    return [ConfigRow(*row[:3], bool(row[3]), *row[4:]) for row in rows]
+    configs = [ConfigRow(*row) for row in rows]
+    for found in configs:
+        found.is_default = bool(found.is_default)
+    return configs
 
 
 def count_phases(db: Connection, changes: Iterable[tuple[str, str, int]]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import astuple, fields
+from typing import Any
 
 from stdworker.engine.store.contract import Connection
 from stdworker.engine.store.rows import EdgeRow
@@ -69,6 +70,6 @@ def take_rechecks(db: Connection, limit: int) -> list[tuple[int, int]]:
     return sorted((row[0], row[1]) for row in db.fetch(_TAKE, limit=limit))
 
 
-def _edges(db: Connection, where: str, **parameters: object) -> list[EdgeRow]:
+def _edges(db: Connection, where: str, **parameters: Any) -> list[EdgeRow]:
     statement = f"SELECT {_EDGE} FROM edges e WHERE {where} ORDER BY e.dependent_id, e.dependency_id"
     return [EdgeRow(*row) for row in db.fetch(statement, **parameters)]

@@ -151,7 +151,8 @@ def _conditions(where: ResourceFilter) -> tuple[list[str], dict[str, Any]]:
 
 def _seen(row: Row) -> Seen:
     nodes, tasks = len(NODE_COLUMNS), len(NODE_COLUMNS) + len(TASK_COLUMNS)
-    node = Node(*row[:nodes], whole=True)
+    node = Node(*row[:nodes])
+    node.whole = True
     task = TaskRow(*row[nodes:tasks]) if row[nodes] is not None else None
     owner = Ref(row[tasks], row[tasks + 1]) if row[tasks] is not None else None
     root = Ref(row[tasks + 2], row[tasks + 3]) if row[tasks + 2] is not None else None

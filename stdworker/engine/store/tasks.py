@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from operator import attrgetter
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from stdworker.engine.store.contract import Connection
 from stdworker.engine.store.rows import TASK_COLUMNS, TaskRow
@@ -119,7 +119,8 @@ def lock_of(db: Connection, resource_ids: Collection[int]) -> list[TaskRow]:
 
 def ready(db: Connection, limits: Sequence[tuple[KindVersion, int]], until: int) -> list[Ready]:
     """The first tasks of each pair that may run now, held; what others hold is skipped."""
-    parts, parameters = [], {}
+    parts: list[str] = []
+    parameters: dict[str, Any] = {}
     for i, (pair, limit) in enumerate(limits):
         parts.append(_READY.format(i=i, columns=_READY_COLUMNS))
         parameters.update({f"kind{i}": pair.kind, f"version{i}": pair.version, f"limit{i}": limit})

@@ -1,0 +1,204 @@
+"""A small world around a real engine: a clock that stands still, and workers that answer at once."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from stdworker.engine.reconcile import Engine, EngineOptions
+from stdworker.engine.store.records import (
+    ApplyDocument,
+    Claim,
+    EventRecord,
+    ResourceFilter,
+    ResourceRecord,
+    Settlement,
+    Want,
+)
+from stdworker.errors import RequestError, Retry, TaskFailure
+from stdworker.model.json_text import dumps
+from stdworker.model.kind import KindVersion, Stage
+from stdworker.model.outcome import ChildSpec, DepEdge, Outcome, ValueFlow
+from stdworker.model.resource import Ref
+
+BROKER = "broker"
+ROUNDS_MAX = 2_000
+WORK = ["status", "conditions"]
+COMPOSE = ["children", "edges", "configs", "status", "conditions"]
+
+Handler = Callable[[Claim], Any]
+
+
+class FakeClock:
+    """Time moves when the test says so."""
+
+    def __init__(self) -> None:
+        self.ms = 1_700_000_000_000
+
+    def now_ms(self) -> int:
+        return self.ms
+
+    def monotonic(self) -> float:
+        return self.ms / 1000
+
+    def advance(self, seconds: float) -> None:
+        self.ms += int(seconds * 1000)
+
+
+def reaction(name: str, trigger: str, emits: list[str], **more: Any) -> dict[str, Any]:
+    return {"name": name, "trigger": trigger, "emits": emits, **more}
+
+
+class World:
+    """Calls of the engine made synchronous, with the words that the rules are told in."""
+
+    def __init__(self, runner: asyncio.Runner, engine: Engine, clock: FakeClock) -> None:
+        self._runner = runner
+        self.engine = engine
+        self.clock = clock
+        self.handlers: dict[tuple[str, str], Handler] = {}
+        self.pairs: list[KindVersion] = []
+
+    def do(self, call: Any) -> Any:
+        return self._runner.run(call) if asyncio.iscoroutine(call) else call
+
+    # ---- kinds ----
+
+    def kind(self, name: str, *reactions: dict[str, Any], version: int = 1, **more: Any) -> None:
+        document = {"kind": name, "kind_version": version, "reactions": list(reactions), **more}
+        self.do(self.engine.publish_kind(document, "test"))
+        if KindVersion(name, version) not in self.pairs:
+            self.pairs.append(KindVersion(name, version))
+
+    def leaf(self, name: str = "leaf", **more: Any) -> None:
+        self.kind(name, reaction("make", "specChange", WORK), **more)
+
+    def composite(self, name: str = "group", *more: dict[str, Any], **policy: Any) -> None:
+        """A kind whose resources own what their spec lists: children [name, spec], edges [from, to, flows]."""
+        self.kind(name, reaction("plan", "specChange", COMPOSE), *more, **policy)
+        self.handlers[name, Stage.COMPOSE] = compose_from_spec
+
+    def on(self, kind: str, handler: Handler, stage: Stage = Stage.WORK) -> None:
+        self.handlers[kind, stage] = handler
+
+    # ---- resources ----
+
+    def apply(self, kind: str, name: str, spec: Any = None, *, version: int = 1, **more: Any) -> ResourceRecord:
+        document = ApplyDocument(kind, version, name, dumps(spec) if spec is not None else None, **more)
+        [done] = self.do(self.engine.apply([document], "test"))
+        if isinstance(done, RequestError):
+            raise done
+        self.result = done.result
+        return done.resource
+
+    def group(self, name: str, *children: Any, edges: Any = (), kind: str = "group") -> ResourceRecord:
+        return self.apply(kind, name, {"children": list(children), "edges": list(edges)})
+
+    def get(self, ref: str) -> ResourceRecord:
+        return self.do(self.engine.get(self.ref(ref)))
+
+    def phase(self, ref: str) -> str:
+        return str(self.get(ref).phase)
+
+    def condition(self, ref: str, type: str) -> Any:
+        return next(c for c in self.get(ref).conditions if c.type == type)
+
+    def exists(self, ref: str) -> bool:
+        kind, name = ref.split("/")
+        return bool(self.find(kinds=[kind], name=name))
+
+    def find(self, **where: Any) -> list[ResourceRecord]:
+        return list(self.do(self.engine.find(ResourceFilter(**where), limit=1000)).items)
+
+    def again(self, ref: str) -> None:
+        self.do(self.engine.reconcile(self.ref(ref), "test"))
+
+    def delete(self, ref: str, **more: Any) -> None:
+        self.do(self.engine.delete(self.ref(ref), "test", **more))
+        self.rest()
+
+    def events(self, ref: str | None = None) -> list[EventRecord]:
+        return self.do(self.engine.events(self.ref(ref) if ref else None, limit=1000))
+
+    @staticmethod
+    def ref(text: str) -> Ref:
+        return Ref(*text.split("/", 1))
+
+    # ---- work ----
+
+    def claim(self, credit: int = 100, *, broker: str = BROKER, pairs: list[KindVersion] | None = None) -> list[Claim]:
+        wants = [Want(pair, credit, "worker") for pair in pairs or self.pairs]
+        return self.do(self.engine.claim(wants, broker))
+
+    def claim_one(self) -> Claim:
+        [claim] = self.claim()
+        return claim
+
+    def settle(self, claim: Claim, outcome: Outcome | None = None, **failure: Any) -> bool:
+        settlement = Settlement(claim.lease, claim.stage, outcome or Outcome(), **failure)
+        [landed] = self.do(self.engine.settle([settlement], BROKER))
+        self.rest()
+        return landed
+
+    def answer(self, claim: Claim) -> bool:
+        """Settle a claim as its kind's handler says; without one it succeeds."""
+        handler = self.handlers.get((claim.pair.kind, claim.stage), lambda _: Outcome())
+        try:
+            return self.settle(claim, handler(claim))
+        except TaskFailure as failure:
+            after = failure.after if isinstance(failure, Retry) else None
+            return self.settle(
+                claim,
+                Outcome(status=failure.status),
+                error=str(failure),
+                reason=failure.reason,
+                terminal=failure.terminal,
+                released=failure.released,
+                retry_after_ms=int((after or 0) * 1000),
+            )
+
+    def rest(self) -> None:
+        """Wait until the engine has looked at all that its commits left to be looked at."""
+        self.do(self.engine.follow_up())
+
+    def work(self) -> list[str]:
+        """Answer everything that can run now, until nothing can; says what ran: `stage kind/name`."""
+        ran: list[str] = []
+        self.rest()
+        for _ in range(ROUNDS_MAX):
+            claims = self.claim()
+            if not claims:
+                return ran
+            for claim in claims:
+                ran.append(f"{claim.stage} {claim.resource.ref}")
+                self.answer(claim)
+        raise AssertionError(f"the engine doesn't come to rest: {ran[-10:]}")
+
+
+def compose_from_spec(claim: Claim) -> Outcome:
+    spec = claim.resource.spec or {}
+    children = []
+    for name, *rest in spec.get("children", []):
+        kind, _, short = name.partition("/")
+        children.append(ChildSpec(kind, 1, short, rest[0] if rest else {}))
+    edges = [
+        DepEdge(World.ref(dependent), World.ref(dependency), [ValueFlow(*flow) for flow in (flows[0] if flows else [])])
+        for dependent, dependency, *flows in spec.get("edges", [])
+    ]
+    return Outcome(children=children, edges=edges)
+
+
+@pytest.fixture
+def clock() -> FakeClock:
+    return FakeClock()
+
+
+@pytest.fixture
+def world(tmp_path: Any, clock: FakeClock) -> Iterator[World]:
+    with asyncio.Runner() as runner:
+        engine = runner.run(Engine.open(f"sqlite:///{tmp_path}/engine.db", EngineOptions(), clock=clock))
+        yield World(runner, engine, clock)
+        runner.run(engine.close())

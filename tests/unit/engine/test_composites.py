@@ -1,0 +1,204 @@
+"""Composites: what they own, what they wait for, and when they are healthy."""
+
+import pytest
+
+from stdworker.errors import Retry, Terminal
+from stdworker.model.outcome import Condition, Outcome
+
+
+def sick(claim):
+    return Outcome(conditions=[Condition("Ready", "False", "Sick", "db is down")])
+
+
+def test_a_composite_is_ready_when_all_that_it_owns_is_ready(world):
+    world.leaf()
+    world.composite()
+    world.group("g", ["leaf/a"], ["leaf/b"])
+    [compose] = world.claim()
+    world.answer(compose)
+    assert world.phase("group/g") == "Reconciling"
+    a, b = world.claim()
+    world.answer(a)
+    assert world.phase("group/g") == "Reconciling"
+    world.answer(b)
+    assert world.phase("group/g") == "Ready"
+    assert world.get("group/g").synced_gen == 1
+
+
+def test_a_composite_without_children_is_ready_at_once(world):
+    world.composite()
+    world.group("g")
+    world.work()
+    assert world.phase("group/g") == "Ready"
+
+
+def test_children_not_ready_appears_with_the_phase_and_names_the_culprit(world):
+    world.leaf()
+    world.leaf("bad")
+    world.on("bad", sick)
+    world.composite()
+    world.group("g", ["leaf/a"], ["bad/sick"])
+    world.work()
+    assert world.phase("group/g") == "Degraded"
+    ready = world.condition("group/g", "Ready")
+    assert (ready.status, ready.reason, ready.message) == ("False", "ChildrenNotReady", "bad/sick: db is down")
+
+
+def test_health_is_folded_at_any_depth_and_names_those_with_their_own_reason_first(world):
+    world.leaf("bad")
+    world.on("bad", sick)
+    world.composite()
+    world.composite("outer")
+    world.apply("outer", "top", {"children": [["group/mid", {"children": [["bad/sick"]]}]]})
+    world.work()
+    assert [world.phase(ref) for ref in ("bad/sick", "group/mid", "outer/top")] == ["Degraded"] * 3
+    message = world.condition("outer/top", "Ready").message
+    assert message == "bad/sick: db is down; group/mid: its children are not ready"
+
+
+def test_a_composite_heals_when_its_child_does(world):
+    world.leaf("bad")
+    world.on("bad", sick)
+    world.composite()
+    world.group("g", ["bad/sick"])
+    world.work()
+    world.on("bad", lambda claim: Outcome())
+    world.again("bad/sick")
+    world.work()
+    assert world.phase("group/g") == "Ready"
+
+
+def test_a_failed_child_counts_as_settled_and_not_ready(world):
+    world.leaf("bad")
+    world.on("bad", lambda claim: (_ for _ in ()).throw(Terminal("no quota")))
+    world.composite()
+    world.group("g", ["bad/x"])
+    world.work()
+    assert world.phase("bad/x") == "Failed"
+    assert world.phase("group/g") == "Degraded"
+    assert world.condition("group/g", "Ready").message == "bad/x: no quota"
+
+
+def test_unchanged_children_are_not_touched(world):
+    world.leaf()
+    world.composite()
+    world.group("g", ["leaf/a", {"n": 1}], ["leaf/b", {"n": 1}])
+    world.work()
+    world.group("g", ["leaf/a", {"n": 1}], ["leaf/b", {"n": 2}])
+    assert world.work() == ["compose group/g", "work leaf/b"]
+    assert world.get("leaf/a").generation == 1
+    assert world.get("leaf/b").generation == 2
+
+
+def test_children_that_are_not_emitted_again_go(world):
+    world.leaf()
+    world.composite()
+    world.group("g", ["leaf/a"], ["leaf/b"])
+    world.work()
+    world.group("g", ["leaf/a"])
+    world.work()
+    assert not world.exists("leaf/b")
+    assert world.phase("group/g") == "Ready"
+
+
+def test_a_composer_that_suddenly_emits_nothing_is_stopped(world):
+    world.leaf()
+    world.composite()
+    world.group("g", ["leaf/a"])
+    world.work()
+    world.group("g")
+    world.work()
+    assert world.exists("leaf/a")
+    assert world.get("group/g").failure_reason == "NoChildren"
+    assert world.get("group/g").failure_terminal
+
+
+def test_a_label_lets_a_composer_emit_nothing(world):
+    world.leaf()
+    world.composite()
+    world.group("g", ["leaf/a"])
+    world.work()
+    world.apply("group", "g", {"children": []}, labels={"converge.sh/allow-empty": "true"})
+    world.work()
+    assert not world.exists("leaf/a")
+    assert world.phase("group/g") == "Ready"
+
+
+@pytest.mark.parametrize(
+    ("children", "edges", "reason", "told"),
+    [
+        ([["leaf/a"], ["leaf/a"]], [], "InvalidChildren", "leaf/a is emitted twice"),
+        ([["leaf/-"]], [], "InvalidChildren", "'-' is not a resource name"),
+        ([["nope/a"]], [], "UnknownKind", "nope@1 is not published"),
+        ([["leaf/a", {"n": "x"}]], [], "InvalidSpec", "leaf/a: /n:"),
+        ([["leaf/a"]], [["leaf/a", "leaf/a"]], "InvalidEdges", "leaf/a can't depend on itself"),
+        ([["leaf/a"]], [["leaf/a", "leaf/b"]], "InvalidEdges", "an edge ends at leaf/b, which is not emitted"),
+        (
+            [["leaf/a"], ["leaf/b"]],
+            [["leaf/a", "leaf/b"], ["leaf/b", "leaf/a"]],
+            "InvalidEdges",
+            "dependencies form a circle: leaf/a → leaf/b → leaf/a",
+        ),
+        ([["leaf/taken"]], [], "NotOwned", "leaf/taken exists and is not owned by group/g"),
+    ],
+)
+def test_a_bad_result_is_rejected_as_a_whole_for_good_with_the_reason(world, children, edges, reason, told):
+    world.leaf(spec_schema={"properties": {"n": {"type": "integer"}}})
+    world.apply("leaf", "taken")
+    world.composite()
+    world.group("g", ["leaf/good"], *children, edges=edges)
+    world.work()
+    record = world.get("group/g")
+    assert (record.failure_reason, record.failure_terminal) == (reason, True)
+    assert told in record.failure_message
+    assert not world.exists("leaf/good")
+
+
+def test_publishing_the_kind_that_a_composite_waits_for_runs_it_again(world):
+    world.composite()
+    world.group("g", ["late/a"])
+    world.work()
+    assert world.phase("group/g") == "Failed"
+    world.leaf("late")
+    world.work()
+    assert world.phase("group/g") == "Ready"
+
+
+def test_removing_the_name_that_a_composite_waits_for_runs_it_again(world):
+    world.leaf()
+    world.apply("leaf", "a")
+    world.composite()
+    world.group("g", ["leaf/a"])
+    world.work()
+    assert world.phase("group/g") == "Failed"
+    world.delete("leaf/a")
+    world.work()
+    assert world.phase("group/g") == "Ready"
+    assert str(world.get("leaf/a").owner) == "group/g"
+
+
+def test_a_wanted_child_that_someone_deletes_is_made_again_and_its_owner_is_pending_meanwhile(world):
+    world.leaf()
+    world.composite()
+    world.group("g", ["leaf/a"])
+    world.work()
+    before = world.get("leaf/a").uid
+    world.delete("leaf/a")
+    assert world.phase("group/g") == "Reconciling"
+    world.work()
+    assert world.get("leaf/a").uid != before
+    assert world.phase("group/g") == "Ready"
+    assert world.get("group/g").generation == 1
+
+
+def test_a_transient_failure_of_a_child_degrades_its_owner_until_the_retry(world):
+    world.leaf("flaky")
+    world.on("flaky", lambda claim: (_ for _ in ()).throw(Retry("not yet", after=1)))
+    world.composite()
+    world.group("g", ["flaky/x"])
+    world.work()
+    assert world.phase("group/g") == "Degraded"
+    world.on("flaky", lambda claim: Outcome())
+    world.clock.advance(1)
+    world.work()
+    assert world.phase("group/g") == "Ready"
