@@ -102,7 +102,8 @@ class UnitOfWork:
     def lock_tasks(self, resource_ids: Collection[int]) -> None:
         """Load all queue rows of some resources into `tasks`."""
         for row in tasks.lock_of(self.db, resource_ids):
-            self.tasks.setdefault(row.id, row)
+            if row.id not in self._tasks_removed:
+                self.tasks.setdefault(row.id, row)
 
     def is_new(self, id: int) -> bool:
         return self._before[id] is None

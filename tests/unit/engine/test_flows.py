@@ -1,0 +1,192 @@
+"""Value flows between children, and the gates that they and their dependencies make."""
+
+import pytest
+
+from stdworker.errors import Retry, Terminal
+from stdworker.model.outcome import Outcome
+
+
+@pytest.fixture
+def pair(world):
+    """`net` gives its status, `vm` takes /net/id from it."""
+    world.leaf("net")
+    world.leaf("vm")
+    world.on("net", lambda claim: Outcome(status=claim.resource.spec.get("gives", {})))
+    world.composite()
+
+    def declare(gives=None, vm=None):
+        world.group(
+            "g",
+            ["net/n", {"gives": {"id": "n-1"} if gives is None else gives}],
+            ["vm/v", {} if vm is None else vm],
+            edges=[["vm/v", "net/n", [["/net/id", "/id"]]]],
+        )
+
+    return declare
+
+
+def test_a_dependent_waits_for_its_dependency_and_takes_its_value(world, pair):
+    pair()
+    assert world.work() == ["compose group/g", "work net/n", "work vm/v"]
+    assert world.get("vm/v").spec == b'{"net":{"id":"n-1"}}'
+    assert world.phase("group/g") == "Ready"
+
+
+def test_only_a_value_that_changes_raises_the_dependents_generation(world, pair):
+    pair()
+    world.work()
+    generation = world.get("vm/v").generation
+    world.again("net/n")
+    assert world.work() == ["work net/n"]
+    assert world.get("vm/v").generation == generation
+
+
+def test_a_new_value_runs_the_dependent_again_and_the_composite_is_never_ready_in_between(world, pair):
+    pair()
+    world.work()
+    world.on("net", lambda claim: Outcome(status={"id": "n-2"}))
+    world.again("net/n")
+    world.settle(world.claim_one(), Outcome(status={"id": "n-2"}))
+    assert world.phase("vm/v") == "Reconciling"
+    assert world.phase("group/g") == "Reconciling"
+    assert "Ready" not in phases_since_reconciling(world, "group/g")
+    world.work()
+    assert world.get("vm/v").spec == b'{"net":{"id":"n-2"}}'
+    assert world.phase("group/g") == "Ready"
+
+
+def phases_since_reconciling(world, ref):
+    phases = [event.reason for event in world.events(ref) if event.type == "PhaseChanged"]
+    last = max(i for i, phase in enumerate(phases) if phase == "Reconciling")
+    return phases[last:]
+
+
+def test_a_missing_value_blocks_the_dependent_which_counts_as_settled_and_not_ready(world, pair):
+    pair(gives={"other": 1})
+    world.work()
+    assert world.phase("net/n") == "Ready"
+    assert world.phase("vm/v") == "Reconciling"
+    assert world.condition("vm/v", "Synced").message == "net/n has no value at /id"
+    assert world.phase("group/g") == "Degraded"
+    assert world.condition("group/g", "Ready").message == "vm/v: net/n has no value at /id"
+
+
+def test_a_null_value_is_no_value(world, pair):
+    pair(gives={"id": None})
+    world.work()
+    assert world.condition("vm/v", "Synced").reason == "Gated"
+
+
+def test_a_value_that_vanishes_stays_in_the_spec_and_gates_the_next_run(world, pair):
+    pair()
+    world.work()
+    pair(gives={"other": 1})
+    world.work()
+    assert world.get("vm/v").spec == b'{"net":{"id":"n-1"}}'
+    assert world.phase("vm/v") == "Ready"
+    world.again("vm/v")
+    assert world.work() == []
+    assert world.condition("vm/v", "Synced").message == "net/n has no value at /id"
+
+
+def test_a_failed_dependency_blocks_and_its_recovery_unblocks(world, pair):
+    world.on("net", lambda claim: (_ for _ in ()).throw(Retry("no route", after=1)))
+    pair()
+    world.work()
+    assert world.phase("group/g") == "Degraded"
+    assert world.condition("group/g", "Ready").message == "net/n: no route; vm/v: net/n has failed"
+    world.on("net", lambda claim: Outcome(status={"id": "n-1"}))
+    world.clock.advance(1)
+    assert world.work() == ["work net/n", "work vm/v"]
+    assert world.phase("group/g") == "Ready"
+
+
+def test_a_blocked_dependency_blocks_what_depends_on_it(world):
+    world.leaf()
+    world.leaf("bad")
+    world.on("bad", lambda claim: (_ for _ in ()).throw(Terminal("no")))
+    world.composite()
+    world.group("g", ["bad/a"], ["leaf/b"], ["leaf/c"], edges=[["leaf/b", "bad/a"], ["leaf/c", "leaf/b"]])
+    world.work()
+    assert world.condition("leaf/c", "Synced").message == "leaf/b is blocked"
+    assert world.phase("group/g") == "Degraded"
+
+
+def test_dependents_run_in_the_order_of_their_dependencies(world):
+    world.leaf()
+    world.composite()
+    world.group("g", ["leaf/c"], ["leaf/b"], ["leaf/a"], edges=[["leaf/c", "leaf/b"], ["leaf/b", "leaf/a"]])
+    assert world.work() == ["compose group/g", "work leaf/a", "work leaf/b", "work leaf/c"]
+
+
+def test_a_changed_source_field_flows_without_a_change_of_the_source(world, pair):
+    pair(gives={"id": "n-1", "arn": "arn-1"})
+    world.work()
+    world.group(
+        "g",
+        ["net/n", {"gives": {"id": "n-1", "arn": "arn-1"}}],
+        ["vm/v"],
+        edges=[["vm/v", "net/n", [["/net/id", "/arn"]]]],
+    )
+    assert world.work() == ["compose group/g", "work vm/v"]
+    assert world.get("vm/v").spec == b'{"net":{"id":"arn-1"}}'
+
+
+def test_what_a_composer_says_is_compared_with_what_it_said_not_with_what_flowed(world, pair):
+    pair()
+    world.work()
+    world.again("group/g")
+    assert world.work() == ["compose group/g"]
+
+
+def test_a_wrong_typed_target_stops_the_dependent(world, pair):
+    pair(vm={"net": "a string"})
+    world.work()
+    record = world.get("vm/v")
+    assert (record.failure_reason, record.failure_terminal) == ("BadFlow", True)
+    assert "/net/id can't be set inside a string" in record.failure_message
+
+
+def test_compose_validates_without_what_flows_in_and_the_whole_spec_once_it_is_there(world):
+    world.leaf("net")
+    world.on("net", lambda claim: Outcome(status={"id": 7}))
+    schema = {"properties": {"id": {"type": "string"}, "size": {"type": "integer"}}, "required": ["id", "size"]}
+    world.leaf("vm", spec_schema=schema)
+    world.composite()
+    world.group("g", ["net/n"], ["vm/v", {"size": 1}], edges=[["vm/v", "net/n", [["/id", "/id"]]]])
+    assert world.work() == ["compose group/g", "work net/n"]
+    record = world.get("vm/v")
+    assert (record.failure_reason, record.failure_terminal) == ("InvalidSpec", True)
+    assert '/id: 7 is not of type "string"' in record.failure_message
+
+
+def test_what_flows_keeps_its_tokens(world):
+    world.leaf("net")
+    world.leaf("vm")
+    world.on("net", lambda claim: Outcome(status=claim.resource.spec_json))
+    world.composite()
+    big = "123456789012345678901234567890"
+    document = '{"children":[["net/n",{"a/b":{"x":1.0,"y":%s}}],["vm/v"]],"edges":[["vm/v","net/n",[["/in","/a~1b"]]]]}' % big
+    from stdworker.engine.store.records import ApplyDocument
+    from stdworker.model.json_text import RawJson
+    from stdworker.model.outcome import ChildSpec, DepEdge, ValueFlow
+
+    def compose(claim):
+        children = [ChildSpec("net", 1, "n", RawJson(b'{"a/b":{"x":1.0,"y":%s}}' % big.encode())), ChildSpec("vm", 1, "v")]
+        return Outcome(
+            children=children, edges=[DepEdge(world.ref("vm/v"), world.ref("net/n"), [ValueFlow("/in", "/a~1b")])]
+        )
+
+    world.on("group", compose, "compose")
+    world.do(world.engine.apply([ApplyDocument("group", 1, "g", RawJson(document.encode()))], "test"))
+    world.work()
+    assert world.get("vm/v").spec == b'{"in":{"x":1.0,"y":%s}}' % big.encode()
+
+
+def test_edges_and_dependencies_are_shown(world, pair):
+    pair()
+    world.work()
+    [edge] = world.do(world.engine.edges(world.ref("group/g")))
+    assert (str(edge.dependent), str(edge.dependency), edge.flows) == ("vm/v", "net/n", [("/net/id", "/id")])
+    [(edge, record)] = world.do(world.engine.dependencies(world.ref("vm/v")))
+    assert record.name == "n"
