@@ -56,7 +56,8 @@ class Server:
         try:
             return self._grpc.listen(address)
         except OSError as error:
-            raise SettingsError("BROKER_ADDR_LISTEN", address, "an address that is free", hint=str(error)) from None
+            reason = str(error).partition(";")[0]
+            raise SettingsError("BROKER_ADDR_LISTEN", address, "an address that is free", hint=reason) from None
 
     async def run(self, stop: asyncio.Event, abort: asyncio.Event | None = None) -> None:
         """Serve until `stop` is set, then drain: hand out nothing more, let results land, release the rest.

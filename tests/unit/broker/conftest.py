@@ -1,17 +1,14 @@
-"""A broker on a real gRPC server, a worker that follows a script, and an engine small enough to see through."""
+"""A broker on a real gRPC server with an engine that can be made to fail, to hide hints and to be slow."""
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import itertools
 import uuid
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Any
 
-import grpc
-import grpc.aio
 import pytest
 
 from stdworker.engine.broker import Broker, BrokerOptions, GrpcServer
@@ -24,8 +21,7 @@ from stdworker.model.json_text import RawJson
 from stdworker.model.kind import KindVersion, Stage, Trigger
 from stdworker.model.resource import Resource
 from stdworker.model.task import Lease
-from stdworker.wire.generated import worker_pb2 as pb
-from stdworker.wire.service import EXTENSIONS, WorkerClient, encode_extensions
+from stdworker.wire.service import EXTENSIONS
 
 HANG_SECONDS = 20  # what a test waits for before it calls the other side hung
 LEAF = KindVersion("leaf", 1)
@@ -159,111 +155,6 @@ class FakeEngine:
             self._changed.notify_all()
 
 
-class ScriptedWorker:
-    """One stream of a worker. It answers nothing by itself."""
-
-    def __init__(self, target: str, extensions: Iterable[str] = EXTENSIONS, **channel_options: int) -> None:
-        options = [(f"grpc.{name}", value) for name, value in channel_options.items()]
-        self.channel = grpc.aio.insecure_channel(target, options=[*options, ("grpc.use_local_subchannel_pool", 1)])
-        self.client = WorkerClient(self.channel)
-        self.call = self.client.work_stream(metadata=encode_extensions(tuple(extensions)))
-        self.received: list[pb.WorkStreamServerMsg] = []
-        self._taken = 0
-        self._arrived = asyncio.Condition()
-        self._reading = asyncio.create_task(self._read())
-
-    async def _read(self) -> None:
-        with contextlib.suppress(grpc.aio.AioRpcError, asyncio.CancelledError):
-            while (message := await self.call.read()) is not grpc.aio.EOF:
-                async with self._arrived:
-                    self.received.append(message)
-                    self._arrived.notify_all()
-        async with self._arrived:
-            self._arrived.notify_all()
-
-    async def send(self, **body: Any) -> None:
-        await self.send_message(pb.WorkStreamClientMsg(**body))
-
-    async def send_message(self, message: pb.WorkStreamClientMsg) -> None:
-        await self.call.write(message.SerializeToString())
-
-    async def subscribe(
-        self,
-        *kinds: str,
-        most: int = 10,
-        versions: Sequence[int] = (),
-        each: Sequence[int] = (),
-        resumed: Sequence[Lease] = (),
-    ) -> ScriptedWorker:
-        names = kinds or ("leaf",)
-        await self.send(
-            subscribe=pb.Subscribe(
-                kinds=names,
-                kind_versions=versions or [1] * len(names),
-                max_inflight=most,
-                pair_inflight=each,
-                resumed=[pb.ResumedTask(lease_token=lease.token, claim_epoch=lease.epoch) for lease in resumed],
-            )
-        )
-        return self
-
-    async def frame(self) -> pb.WorkStreamServerMsg:
-        """The next frame in order."""
-        async with asyncio.timeout(HANG_SECONDS), self._arrived:
-            await self._arrived.wait_for(lambda: len(self.received) > self._taken or self._reading.done())
-        assert len(self.received) > self._taken, (
-            f"the stream ended: {await self.call.code()} {await self.call.details()}"
-        )
-        self._taken += 1
-        return self.received[self._taken - 1]
-
-    async def next(self, body: str) -> Any:
-        """The next frame of this kind; others are skipped."""
-        while (message := await self.frame()).WhichOneof("body") != body:
-            pass
-        return getattr(message, body)
-
-    async def tasks(self, count: int) -> list[pb.StageTask]:
-        """So many tasks, alone or in batches."""
-        tasks: list[pb.StageTask] = []
-        while len(tasks) < count:
-            message = await self.frame()
-            match message.WhichOneof("body"):
-                case "task":
-                    tasks.append(message.task)
-                case "tasks":
-                    tasks.extend(message.tasks.tasks)
-        return tasks
-
-    async def task(self) -> pb.StageTask:
-        (task,) = await self.tasks(1)
-        return task
-
-    async def complete(self, *tasks: pb.StageTask, **result: Any) -> None:
-        for task in tasks:
-            await self.send(complete=echo(task, **result))
-
-    async def half_close(self) -> None:
-        await self.call.done_writing()
-
-    async def ended(self) -> tuple[grpc.StatusCode, str]:
-        async with asyncio.timeout(HANG_SECONDS):
-            return await self.call.code(), await self.call.details()
-
-    async def cut(self) -> None:
-        """The connection is gone without a goodbye."""
-        self.call.cancel()
-        await self.channel.close()
-
-    async def close(self) -> None:
-        await self.cut()
-        await asyncio.wait({self._reading})
-
-
-def echo(task: pb.StageTask, **result: Any) -> pb.StageComplete:
-    return pb.StageComplete(lease_token=task.lease_token, claim_epoch=task.claim_epoch, stage=task.stage, **result)
-
-
 class Clock:
     """Seconds that pass when the test says so."""
 
@@ -277,16 +168,17 @@ class Clock:
 class Scene:
     """Everything a test speaks of."""
 
-    def __init__(self, engine: FakeEngine, broker: Broker, target: str, clock: Clock) -> None:
+    def __init__(self, engine: FakeEngine, broker: Broker, target: str, clock: Clock, scripted: Any) -> None:
         self.engine = engine
         self.broker = broker
         self.target = target
         self.clock = clock
-        self.workers: list[ScriptedWorker] = []
+        self.scripted = scripted
+        self.workers: list[Any] = []
         self.server: GrpcServer | None = None
 
-    def worker(self, *extensions: str, base: bool = False, **channel_options: int) -> ScriptedWorker:
-        worker = ScriptedWorker(self.target, () if base else extensions or EXTENSIONS, **channel_options)
+    def worker(self, *extensions: str, base: bool = False, **channel_options: int) -> Any:
+        worker = self.scripted(self.target, () if base else extensions or EXTENSIONS, **channel_options)
         self.workers.append(worker)
         return worker
 
@@ -296,7 +188,7 @@ class Scene:
 
 
 @pytest.fixture
-async def scene(tmp_path: Any) -> AsyncIterator[Scene]:
+async def scene(tmp_path: Any, scripted_worker: Any) -> AsyncIterator[Scene]:
     engine, clock = FakeEngine(), Clock()
     broker = Broker(engine, BrokerOptions(reconnect_seconds=5, liveness_seconds=15), clock=clock)  # type: ignore[arg-type]
     server = GrpcServer(broker)
@@ -304,7 +196,7 @@ async def scene(tmp_path: Any) -> AsyncIterator[Scene]:
     server.listen(target)
     await server.start()
     running = asyncio.create_task(broker.run())
-    scene = Scene(engine, broker, target, clock)
+    scene = Scene(engine, broker, target, clock, scripted_worker)
     scene.server = server
     yield scene
     for worker in scene.workers:
