@@ -29,11 +29,13 @@ class Dispatcher:
         self._begin = _on_loop if inspect.iscoroutinefunction(provider.work) else _in_thread
 
     def start(self, request: ReactionRequest, done: Callable[[Result], None]) -> Run:
-        """Begin, and call `done` exactly once, on the loop, at `request.deadline` at the latest."""
+        """Begin, and later call `done` exactly once, on the loop, at `request.deadline` at the latest.
+
+        What is past its deadline already doesn't begin.
+        """
         run = Run(request, done)
-        if request.deadline is not None:
-            run.arm(request.deadline)
-        self._begin(self, run)
+        if run.in_time():
+            self._begin(self, run)
         return run
 
 
@@ -86,8 +88,13 @@ class Run:
     def ended(self) -> bool:
         return self._done is None
 
-    def arm(self, deadline: float) -> None:
+    def in_time(self) -> bool:
+        """Watch the deadline from now on; False if it has passed."""
+        deadline = self.request.deadline
+        if deadline is None:
+            return True
         self._timer = self._loop.call_at(deadline, self._expire)
+        return deadline > self._loop.time()
 
     def cancel(self, reason: str) -> None:
         """Ask the provider to stop. The result follows when it does, or after CANCEL_SECONDS without it."""

@@ -191,6 +191,12 @@ def test_the_deadline_answers_at_once_although_the_provider_goes_on(sync):
     assert result.failure.reason == "DeadlineExceeded"
 
 
+def test_work_past_its_deadline_does_not_begin():
+    begun = []
+    assert result_of(begun.append, request(seconds=-1)).failure.reason == "DeadlineExceeded"
+    assert begun == []
+
+
 def test_a_deadline_sets_cancelled_for_work_that_looks():
     def work(request):
         assert request.cancelled.wait(10)
@@ -259,7 +265,7 @@ def test_calls_that_were_given_up_do_not_keep_later_ones_from_running():
         threads = Threads()
         dispatcher = Dispatcher(Doing(lambda request: release.wait(30)), threads)
         for _ in range(10):
-            dispatcher.start(request(seconds=0), lambda result: None)
+            dispatcher.start(request(seconds=0.001), lambda result: None)
         ended = asyncio.get_running_loop().create_future()
         Dispatcher(Doing(lambda request: Outcome(status="ran")), threads).start(request(), ended.set_result)
         try:
