@@ -16,10 +16,10 @@ import stdworker
 from stdworker.cli import conctl_output as output
 from stdworker.cli import conctl_show as show
 from stdworker.cli.conctl_apply import RESOURCE, Applying, load
-from stdworker.cli.conctl_client import Client, Connection, Failed
+from stdworker.cli.conctl_client import Client, Connection, Failed, Listed
 from stdworker.cli.conctl_wait import wait_for
 from stdworker.errors import StdworkerError
-from stdworker.model.json_text import RawJson, join_elements, join_members, loads
+from stdworker.model.json_text import join_elements, join_members, loads
 from stdworker.model.kind import Phase
 from stdworker.model.settings import Environment
 
@@ -206,12 +206,9 @@ def get(session: Session, target: Sequence[str], kind_version: int, reveal: bool
     if session.output == "name":
         click.echo(name)
     elif session.is_table and kind == RESOURCE:
-        output.table(RESOURCE_HEADINGS, [show.resource_row(loads(document))], "")
+        output.table(show.RESOURCE_HEADINGS, [show.resource_row(loads(document))], "")
     else:
         output.print_document(document, "yaml" if session.is_table else session.output)
-
-
-RESOURCE_HEADINGS = ("KIND", "NAME", "PHASE", "READY", "GEN", "AGE")
 
 
 @cli.command("list")
@@ -246,14 +243,13 @@ def _list_resources(session: Session, client: Client, everything: bool, limit: i
     }
     roots = not (everything or filters["owners"])
     path, member = ("/resources/roots", "roots") if roots else ("/resources", "resources")
-    found = list(client.items(path, member, query, limit))
-    if limit and len(found) == limit:
-        click.echo(f"(the first {limit}; --limit 0 shows all)", err=True)
-    _print_list(session, "resources", found, RESOURCE_HEADINGS, show.resource_row, lambda r: f"{r['kind']}/{r['name']}")
+    found = client.items(path, member, query, limit)
+    headings = show.ROOT_HEADINGS if roots else show.RESOURCE_HEADINGS
+    _print_list(session, "resources", found, headings, show.resource_row, lambda r: f"{r['kind']}/{r['name']}")
 
 
 def _list_kinds(session: Session, client: Client) -> None:
-    found = list(client.items("/kinds/manifests", "manifests", {}))
+    found = client.items("/kinds/manifests", "manifests", {})
     headings = ("KIND", "VERSION", "REACTIONS", "DESCRIPTION")
     _print_list(session, "manifests", found, headings, _kind_row, lambda m: f"{m['kind']}@{m.get('kind_version', 1)}")
 
@@ -265,7 +261,7 @@ def _kind_row(manifest: dict[str, Any]) -> list[Any]:
 
 def _list_configs(session: Session, client: Client, kinds: Sequence[str], limit: int) -> None:
     query = {"kind": kinds[0]} if kinds else {}
-    found = list(client.items("/providerconfigs", "providerconfigs", query, limit))
+    found = client.items("/providerconfigs", "providerconfigs", query, limit)
     headings = ("NAME", "KIND", "VERSION", "DEFAULT", "BUNDLE", "AGE")
     _print_list(session, "providerconfigs", found, headings, _config_row, lambda config: config["name"])
 
@@ -280,18 +276,20 @@ def _config_row(config: dict[str, Any]) -> list[Any]:
 def _print_list(
     session: Session,
     member: str,
-    found: list[RawJson],
+    found: Listed,
     headings: Sequence[str],
     row: Callable[[Any], list[Any]],
     name: Callable[[Any], str],
 ) -> None:
     if session.output in ("json", "yaml"):
-        output.print_document(join_members({member: join_elements(found)}), session.output)
+        output.print_document(join_members({member: join_elements(found.items)}), session.output)
     elif session.output == "name":
-        for item in found:
+        for item in found.items:
             click.echo(name(loads(item)))
     else:
-        output.table(headings, [row(loads(item)) for item in found], f"No {member} found.")
+        output.table(headings, [row(loads(item)) for item in found.items], f"No {member} found.")
+    if found.is_cut:
+        click.echo(f"(the first {len(found.items)}; --limit 0 shows all)", err=True)
 
 
 @cli.command()
@@ -304,7 +302,7 @@ def describe(session: Session, resource: str) -> None:
     with session.client() as client:
         document = client.document(path)
         dependencies = client.value(f"{path}/dependencies")["dependencies"]
-        events = [loads(event) for event in client.items(f"{path}/events", "events", {})]
+        events = [loads(event) for event in client.items(f"{path}/events", "events", {}).items]
     show.describe(document, dependencies, events)
 
 
@@ -332,7 +330,7 @@ def tree(session: Session, resource: str) -> None:
 def events(session: Session, resource: str, limit: int) -> None:
     """Show what happened to a resource, the oldest first."""
     with session.client() as client:
-        found = list(client.items(f"{_path(RESOURCE, resource)}/events", "events", {}, limit))
+        found = client.items(f"{_path(RESOURCE, resource)}/events", "events", {}, limit)
     headings = ("AGE", "TYPE", "REASON", "BY", "MESSAGE")
     _print_list(session, "events", found, headings, lambda e: show.event_rows([e])[0], lambda e: e["type"])
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import ipaddress
 import ssl
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import click
 import httpx
@@ -38,6 +38,13 @@ class Connection:
     tls_key: Path | None = None
     tls_ca: Path | None = None
     insecure: bool = False
+
+
+class Listed(NamedTuple):
+    """The items of a list; `is_cut` when there are more."""
+
+    items: list[RawJson]
+    is_cut: bool
 
 
 @dataclass(slots=True)
@@ -89,19 +96,17 @@ class Client:
     def value(self, path: str, query: Mapping[str, Any] | None = None) -> Any:
         return loads(self.document(path, query))
 
-    def items(self, path: str, member: str, query: Mapping[str, Any], limit: int = 0) -> Iterator[RawJson]:
+    def items(self, path: str, member: str, query: Mapping[str, Any], limit: int = 0) -> Listed:
         """The items of all pages of a list, verbatim; at most `limit` unless it is 0."""
-        left = limit
+        found: list[RawJson] = []
         cursor: str | None = None
         while True:
-            page = {**query, "limit": min(left, PAGE_ITEMS) if limit else PAGE_ITEMS, "cursor": cursor}
-            response = self.call("GET", path, query=page)
-            found = elements((members(response.content) or {}).get(member, b"[]")) or []
-            yield from found
+            size = min(limit - len(found), PAGE_ITEMS) if limit else PAGE_ITEMS
+            response = self.call("GET", path, query={**query, "limit": size, "cursor": cursor})
+            found += elements((members(response.content) or {}).get(member, b"[]")) or []
             cursor = response.headers.get("x-next-cursor")
-            left -= len(found)
-            if cursor is None or (limit and left <= 0):
-                return
+            if cursor is None or (limit and len(found) >= limit):
+                return Listed(found, cursor is not None)
 
     def http(self) -> httpx.Client:
         if self._http is None:

@@ -13,10 +13,13 @@ from stdworker.cli.conctl_output import age, phase, pretty_yaml, show, table
 from stdworker.model.json_text import RawJson, loads, members
 
 EVENTS_SHOWN = 10
+RESOURCE_HEADINGS = ("KIND", "NAME", "PHASE", "READY", "GEN", "AGE")
+ROOT_HEADINGS = ("KIND", "NAME", "PHASE", "READY", "CHILDREN", "GEN", "AGE")
+CHILDREN_COLUMN = 4
 
 
 def resource_row(resource: Mapping[str, Any]) -> list[str | Text]:
-    return [
+    row: list[str | Text] = [
         resource["kind"],
         resource["name"],
         phase(resource["phase"]),
@@ -24,6 +27,9 @@ def resource_row(resource: Mapping[str, Any]) -> list[str | Text]:
         f"{resource['synced_gen']}/{resource['generation']}",
         age(resource["created_at"]),
     ]
+    if "resource_count" in resource:
+        row.insert(CHILDREN_COLUMN, str(resource["resource_count"]))
+    return row
 
 
 def event_rows(events: Iterable[Mapping[str, Any]]) -> list[list[str | Text]]:

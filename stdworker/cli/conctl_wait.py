@@ -53,13 +53,17 @@ def _wait_for(client: Client, name: str, condition: str, deadline: float, progre
         progress.update()
 
 
+def on_terminal() -> bool:
+    return sys.stderr.isatty()
+
+
 class Progress:
     """A status line on a terminal; nothing elsewhere."""
 
     def __init__(self, client: Client) -> None:
         self.client = client
         self.name = ""
-        self.live = sys.stderr.isatty()
+        self.live = on_terminal()
         self.status = Status("", console=Console(stderr=True)) if self.live else None
 
     def __enter__(self) -> Progress:

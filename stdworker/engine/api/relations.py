@@ -89,7 +89,7 @@ async def _subtree(engine: Engine, top: ResourceRecord, limit: int) -> tuple[lis
             cursor = page.cursor
             if cursor is None:
                 break
-        found.extend(level)
+        found.extend(reversed(level))
         if len(found) > limit:
             return found[:limit], True
         owners = [record.ref for record in level]

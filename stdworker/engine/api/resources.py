@@ -89,8 +89,11 @@ async def roots(engine: InEngine, query: Annotated[RootsQuery, Query()]) -> Resp
     where = query.filter()
     where.roots_only = True
     page = await engine.find(where, limit=query.limit, cursor=query.cursor)
+    counts = await engine.descendant_counts([record.uid for record in page.items])
     now = now_ms()
-    return paged(shapes.Roots([views.root(record, 0, now) for record in page.items]), page.cursor)
+    return paged(
+        shapes.Roots([views.root(record, counts.get(record.uid, 0), now) for record in page.items]), page.cursor
+    )
 
 
 @router.get("/resources/summary", **documented("Count resources by phase and kind", answer=shapes.Summary))

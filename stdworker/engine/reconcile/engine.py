@@ -17,6 +17,7 @@ from stdworker.engine.reconcile.clock import Clock, SystemClock
 from stdworker.engine.reconcile.ticks import Ticks
 from stdworker.engine.reconcile.unit import Limits
 from stdworker.engine.reconcile.watch import Watch, Watches
+from stdworker.engine.store import lists
 from stdworker.engine.store.contract import Connection, Database
 from stdworker.engine.store.records import (
     Applied,
@@ -153,6 +154,10 @@ class Engine:
     async def find(self, where: ResourceFilter, *, limit: int = 100, cursor: str | None = None) -> Page:
         """A page of resources, newest first."""
         return await self.read(readings.find, where, limit, cursor)
+
+    async def descendant_counts(self, uids: Sequence[str]) -> dict[str, int]:
+        """How many resources are below each of these, at any depth."""
+        return await self.read(lists.descendant_counts, uids)
 
     async def summary(self) -> dict[str, Any]:
         """`{"totals": {phase: n}, "by_kind": {kind: {phase: n}}}`"""

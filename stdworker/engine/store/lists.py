@@ -101,6 +101,17 @@ def refs(db: Connection, ids: Collection[int]) -> dict[int, Ref]:
     return {row[0]: Ref(row[1], row[2]) for row in db.fetch(statement, ids=sorted(ids))}
 
 
+def descendant_counts(db: Connection, uids: Collection[str]) -> dict[str, int]:
+    """How many resources each whole subtree has below its top; costs an index step for each of them."""
+    statement = (
+        "WITH RECURSIVE below(uid, id) AS (SELECT n.uid, n.id FROM resources n"
+        " WHERE n.uid IN (SELECT * FROM NAMES(uids)) UNION ALL"
+        " SELECT b.uid, c.id FROM resources c JOIN below b ON c.owner_id = b.id)"
+        " SELECT uid, COUNT(*) - 1 FROM below GROUP BY uid"
+    )
+    return {row[0]: row[1] for row in db.fetch(statement, uids=list(uids))}
+
+
 def edges_below(db: Connection, owner_ids: Collection[int]) -> list[EdgeRow]:
     statement = (
         "SELECT e.dependent_id, e.dependency_id, e.owner_id, e.flows FROM edges e"

@@ -1,0 +1,265 @@
+"""Every command against a real engine."""
+
+import json
+
+import pytest
+import yaml
+from click.testing import CliRunner
+
+from stdworker.cli.conctl import ALIASES, cli
+
+REACTIONS = "spec_schema: {}\nreactions: [{name: work, trigger: specChange, emits: [status]}]\n"
+
+
+def leaf(name, **spec):
+    return yaml.dump({"kind": "leaf", "kind_version": 1, "name": name, "spec": spec, "labels": {"test": name}})
+
+
+def apply(conctl, text, *words):
+    return conctl("apply", "-f", "-", *words, stdin=text)
+
+
+def test_apply_says_what_became_of_each_document(conctl):
+    assert apply(conctl, leaf("told", size=1)).output == "resource leaf/told created (generation 1)\n"
+    assert apply(conctl, leaf("told", size=1)).output == "resource leaf/told unchanged (generation 1)\n"
+    assert apply(conctl, leaf("told", size=2)).output == "resource leaf/told configured (generation 2)\n"
+
+
+def test_apply_goes_on_after_a_failure_and_ends_with_1(conctl):
+    done = apply(conctl, leaf("wrong", size="big") + "---\n" + leaf("right"))
+    assert done.exit_code == 1
+    assert "resource leaf/right created" in done.stdout
+    assert "-:1: resource leaf/wrong: the spec breaks the schema of leaf@1" in done.stderr
+    assert "body/spec/size" in done.stderr
+    assert "Error: 1 of 2 failed" in done.stderr
+
+
+def test_apply_tries_without_changing_anything(conctl):
+    apply(conctl, leaf("dry", size=1.0))
+    done = apply(conctl, leaf("dry", size=18446744073709551617), "--dry-run")
+    assert done.output == "resource leaf/dry would be configured\n  /spec/size: 1.0 → 18446744073709551617\n"
+    assert json.loads(conctl("get", "leaf/dry", "-o", "json").stdout)["generation"] == 1
+
+
+def test_apply_waits_until_everything_is_ready(conctl):
+    done = apply(conctl, "kind: stack\nkind_version: 1\nname: waited\nspec: {}\n", "--wait")
+    assert done.output.splitlines()[-1] == "stack/waited is ready"
+
+
+def test_apply_that_waits_for_what_fails_ends_with_1_and_the_reason(conctl):
+    done = apply(conctl, leaf("doomed", fail="no such bucket"), "--wait")
+    assert done.exit_code == 1
+    assert "leaf/doomed failed and is not tried again: no such bucket" in done.stderr
+
+
+def test_numbers_survive_the_way_there_and_back(conctl):
+    apply(
+        conctl, "kind: leaf\nkind_version: 1\nname: exact\nspec: {a: 1.0, b: 123456789012345678901234567890, c: 1e3}\n"
+    )
+    assert (
+        '"a": 1.0,\n    "b": 123456789012345678901234567890,\n    "c": 1e3'
+        in conctl("get", "leaf/exact", "-o", "json").stdout
+    )
+    assert "a: 1.0\n  b: 123456789012345678901234567890\n" in conctl("get", "leaf/exact", "-o", "yaml").stdout
+
+
+def test_a_list_shows_roots_and_with_all_also_what_they_own(conctl):
+    apply(conctl, "kind: stack\nkind_version: 1\nname: listed\nspec: {}\n", "--wait")
+    assert conctl("list", "--name", "listed", "-o", "name").stdout == "stack/listed\n"
+    assert sorted(conctl("list", "-A", "--name", "listed", "-o", "name").stdout.split()) == [
+        "leaf/listed-db",
+        "leaf/listed-web",
+        "stack/listed",
+    ]
+    assert len(conctl("list", "--owner", "stack/listed", "-o", "name").stdout.split()) == 2
+
+
+def test_a_table_has_headings_and_a_row_a_resource(conctl):
+    apply(conctl, leaf("tabled"), "--wait")
+    headings, row = conctl("list", "-l", "test=tabled").stdout.splitlines()
+    assert headings.split() == ["KIND", "NAME", "PHASE", "READY", "CHILDREN", "GEN", "AGE"]
+    assert row.split()[:6] == ["leaf", "tabled", "Ready", "yes", "0", "1/1"]
+
+
+def test_a_list_goes_through_all_pages(conctl):
+    apply(conctl, "---\n".join(leaf(f"many-{number}") for number in range(7)))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("stdworker.cli.conctl_client.PAGE_ITEMS", 3)
+        assert len(conctl("list", "--name", "many-", "-o", "name").stdout.split()) == 7
+        assert len(conctl("list", "--name", "many-", "-o", "name", "--limit", "5").stdout.split()) == 5
+
+
+def test_a_list_that_is_cut_says_so(conctl):
+    apply(conctl, leaf("cut-1") + "---\n" + leaf("cut-2"))
+    assert "--limit 0 shows all" in conctl("list", "--name", "cut-", "--limit", "1").stderr
+    assert conctl("list", "--name", "cut-", "--limit", "2").stderr == ""
+
+
+def test_an_empty_list_is_a_valid_document(conctl):
+    assert json.loads(conctl("list", "--name", "nothing", "-o", "json").stdout) == {"resources": []}
+    assert conctl("list", "--name", "nothing").stderr == "No resources found.\n"
+
+
+def test_a_resource_is_described_with_what_it_waits_for_and_its_events(conctl):
+    apply(conctl, "kind: stack\nkind_version: 1\nname: told-of\nspec: {}\n", "--wait")
+    text = conctl("describe", "leaf/told-of-web").stdout
+    for line in (
+        "Phase:      Ready",
+        "Owner:      stack/told-of",
+        "  url: http://told-of-db",
+        "/url → /url",
+        "Created",
+    ):
+        assert line in text
+
+
+def test_a_tree_shows_phases_and_culprits(conctl):
+    apply(conctl, "kind: stack\nkind_version: 1\nname: grown\nspec: {}\n", "--wait")
+    top, first, second = conctl("tree", "stack/grown").stdout.splitlines()
+    assert top == "stack/grown Ready"
+    assert first.endswith("leaf/grown-db Ready")
+    assert second.endswith("leaf/grown-web Ready ← leaf/grown-db")
+    apply(conctl, leaf("sick", fail="no such bucket"))
+    conctl("wait", "leaf/sick")
+    assert conctl("tree", "leaf/sick").stdout == "leaf/sick Failed  no such bucket\n"
+
+
+def test_events_are_told_from_the_oldest(conctl):
+    apply(conctl, leaf("eventful"), "--wait")
+    headings, first, *_ = conctl("events", "leaf/eventful").stdout.splitlines()
+    assert headings.split() == ["AGE", "TYPE", "REASON", "BY", "MESSAGE"]
+    assert "Created" in first
+
+
+def test_a_reconcile_by_hand_says_its_generation(conctl):
+    apply(conctl, leaf("again"), "--wait")
+    assert conctl("reconcile", "leaf/again").stdout == "resource leaf/again runs again (generation 2)\n"
+
+
+def test_delete_waits_until_it_is_gone(conctl):
+    apply(conctl, leaf("goner"), "--wait")
+    assert conctl("delete", "leaf/goner", "--wait").stdout == "leaf/goner is deleted\n"
+    assert conctl("get", "leaf/goner").exit_code == 1
+
+
+def test_wait_names_each_resource_that_is_not_so(conctl):
+    apply(conctl, leaf("fine") + "---\n" + leaf("bad", fail="broken"))
+    done = conctl("wait", "leaf/fine", "leaf/bad", "leaf/absent")
+    assert (done.exit_code, done.stdout) == (1, "leaf/fine is ready\n")
+    assert "leaf/bad failed" in done.stderr
+    assert "leaf/absent" in done.stderr
+
+
+def test_wait_ends_in_time(conctl):
+    apply(conctl, leaf("stays"), "--wait")
+    done = conctl("wait", "leaf/stays", "--for", "deleted", "--timeout", "10ms")
+    assert (done.exit_code, done.stderr) == (1, "Error: leaf/stays is Ready, not deleted, after 0.01 s\n")
+
+
+def test_a_wait_on_a_terminal_shows_what_is_missing(conctl, monkeypatch):
+    shown = []
+    monkeypatch.setattr("stdworker.cli.conctl_wait.on_terminal", lambda: True)
+    monkeypatch.setattr("stdworker.cli.conctl_wait.LOOK_SECONDS", 0.01)
+    monkeypatch.setattr("stdworker.cli.conctl_wait.Status.update", lambda self, text: shown.append(text))
+    apply(conctl, "kind: stack\nkind_version: 1\nname: watched\nspec: {}\n", "--wait")
+    assert conctl("wait", "stack/watched", "--for", "deleted", "--timeout", "100ms").exit_code == 1
+    assert "stack/watched Ready, 2 of 2 Ready" in shown
+
+
+def test_kinds_are_listed_shown_and_deleted(conctl):
+    kind = f"kind: passing\nkind_version: 3\n{REACTIONS}"
+    assert apply(conctl, kind).stdout.startswith("kind passing@3 published (manifest version ")
+    assert "passing@3" in conctl("list", "kinds", "-o", "name").stdout.split()
+    assert "passing  3" in conctl("list", "manifests").stdout
+    assert "trigger: specChange" in conctl("get", "kind", "passing@3").stdout
+    assert conctl("delete", "crd", "passing", "--kind-version", "3").stdout == "manifest passing deleted\n"
+    assert conctl("get", "kind", "passing@3").exit_code == 1
+
+
+def test_provider_configs_are_listed_shown_and_deleted(conctl):
+    config = "type: providerconfig\nname: pc1\nkind: leaf\nkind_version: 1\nspec: {settings: {token: sesame, n: 1.0}}\n"
+    assert apply(conctl, config).stdout == "providerconfig pc1 created\n"
+    assert "pc1" in conctl("list", "pc").stdout
+    assert "token: '***'\n    n: 1.0" in conctl("get", "config", "pc1").stdout
+    assert "token: sesame" in conctl("get", "config", "pc1", "--reveal").stdout
+    assert conctl("delete", "pc", "pc1").stdout == "providerconfig pc1 deleted\n"
+
+
+def test_a_kind_file_makes_the_kind_and_its_default_config(conctl):
+    text = f"kind: filed\nkind_version: 1\n{REACTIONS}default_config: {{settings: {{greeting: hi}}}}\n"
+    assert apply(conctl, text).stdout.splitlines()[1] == "providerconfig filed created"
+    assert json.loads(conctl("get", "pc", "filed", "-o", "json").stdout)["is_default"] is True
+
+
+def test_global_options_may_come_before_or_after_the_command(server):
+    for words in (
+        ["--server", server, "-o", "name", "list", "kinds"],
+        ["list", "kinds", "--server", server, "-o", "name"],
+    ):
+        assert "leaf@1" in CliRunner().invoke(cli, words).stdout.split()
+
+
+def test_the_server_may_come_from_the_environment(server):
+    done = CliRunner().invoke(cli, ["list", "kinds", "-o", "name"], env={"CONVERGE_SERVER": server})
+    assert "leaf@1" in done.stdout.split()
+
+
+@pytest.mark.parametrize("alias", [alias for name, aliases in ALIASES.items() for alias in (name, *aliases)])
+def test_every_alias_of_a_type_is_understood(conctl, alias):
+    assert conctl("list", alias).exit_code == 0
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["list", "pods"],
+        ["get", "leaf"],
+        ["get", "resource", "leaf"],
+        ["tree", "leaf"],
+        ["apply"],
+        ["list", "--timeout", "5"],
+        ["list", "-l", "team"],
+        ["list", "--server", "localhost:8080"],
+        ["wait", "leaf/x", "--for", "sunshine"],
+    ],
+)
+def test_what_can_not_be_meant_is_a_usage_error(conctl, words):
+    assert conctl(*words).exit_code == 2
+
+
+def test_an_engine_that_is_not_there_is_named_with_how_to_start_one():
+    done = CliRunner().invoke(cli, ["--server", "http://127.0.0.1:1", "list"])
+    assert done.exit_code == 1
+    assert "no engine answers at http://127.0.0.1:1: " in done.stderr
+    assert "converge serve" in done.stderr
+
+
+def test_something_else_that_answers_is_not_taken_for_an_engine(conctl, tmp_path):
+    from http.server import BaseHTTPRequestHandler, HTTPServer
+    from threading import Thread
+
+    class Other(BaseHTTPRequestHandler):
+        def do_GET(self):
+            self.send_error(404, "Not here")
+
+        def log_message(self, *_args):
+            pass
+
+    with HTTPServer(("127.0.0.1", 0), Other) as other:
+        Thread(target=other.handle_request).start()
+        done = conctl("list", "--server", f"http://127.0.0.1:{other.server_port}")
+    assert done.exit_code == 1
+    assert "answered 404" in done.stderr
+
+
+@pytest.mark.parametrize("text", ["a: [", "type: pod\n", "", "a: 1\n"])
+def test_a_document_that_can_not_be_used_is_one_sentence(conctl, text):
+    done = apply(conctl, text)
+    assert done.exit_code == 1
+    assert done.stderr.startswith("Error: -")
+    assert len(done.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_a_shell_learns_to_complete(shell):
+    assert "_CONCTL_COMPLETE" in CliRunner().invoke(cli, ["completion", shell]).stdout
