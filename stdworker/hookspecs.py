@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pluggy
 
+from stdworker.errors import StdworkerError
 from stdworker.model.task import Provider, Result, Task
 
 if TYPE_CHECKING:
@@ -20,8 +21,12 @@ hookimpl = pluggy.HookimplMarker(PROJECT)
 
 
 @hookspec
-def stdworker_providers(settings: WorkerSettings) -> Iterable[Provider]:
-    """The providers that this plugin serves, one for each kind version."""
+def stdworker_providers(settings: WorkerSettings) -> Iterable[Provider | StdworkerError]:
+    """The providers that this plugin serves, one for each kind version.
+
+    An error stands for a provider that can't be made: it is reported, the others are served. A provider may
+    have an `origin`, a text that says where its kind comes from.
+    """
     return ()
 
 
