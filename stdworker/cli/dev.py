@@ -86,7 +86,7 @@ class Dev:
         with httpx.Client(trust_env=False) as client:
             while time.monotonic() < end:
                 if engine.ended:
-                    raise Failed(f"the engine ended at once")
+                    raise Failed("the engine ended at once")
                 try:
                     if client.get(f"{self.server}/readyz").is_success:
                         return
@@ -111,7 +111,7 @@ class Dev:
             if changes:
                 self.reload({Path(path) for _, path in changes})
             if self.worker is not None and self.worker.ended:
-                raise Failed(f"the worker ended")
+                raise Failed("the worker ended")
             self.show_changes()
 
     def reload(self, changed: set[Path]) -> None:
@@ -135,13 +135,13 @@ class Dev:
         """One line for each resource whose phase, or failure, is another than the last time."""
         try:
             with self.client() as client:
-                found = [loads(item) for item in client.items("/resources", "resources", {}, SHOWN_RESOURCES_MAX)]
+                found = [loads(item) for item in client.items("/resources", "resources", {}, SHOWN_RESOURCES_MAX).items]
         except Failed as error:
             click.echo(error.message, err=True)
             return
         now = {f"{resource['kind']}/{resource['name']}": line(resource) for resource in found}
-        for name in sorted(now.items() - self.shown.items()):
-            click.echo("  {}: {}".format(*name))
+        for name, told in sorted(now.items() - self.shown.items()):
+            click.echo(f"  {name}: {told}")
         for name in self.shown.keys() - now.keys():
             click.echo(f"  {name}: deleted")
         self.shown = now
