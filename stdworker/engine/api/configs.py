@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from typing import Annotated
 
 from fastapi import APIRouter, Query, Request
@@ -26,8 +25,6 @@ EXAMPLE = {
     "is_default": True,
     "spec": {"command": "./greeter", "settings": {"greeting": "Hello"}},
 }
-
-_log = logging.getLogger(__name__)
 
 
 @router.post(
@@ -74,9 +71,7 @@ async def list_configs(engine: InEngine, query: Annotated[ConfigsQuery, Query()]
 
 @router.get("/{name}", **documented("Get a provider config", answer=shapes.ConfigView, problems=(404,)))
 async def get(engine: InEngine, actor: Actor, name: str, query: Annotated[RevealQuery, Query()]) -> Response:
-    record = await engine.config(name)
-    if query.reveal:
-        _log.warning("the secrets of the provider config %s were shown to %s", name, actor)
+    record = await (engine.reveal_config(name, actor) if query.reveal else engine.config(name))
     return answer(views.config(record, reveal=query.reveal))
 
 

@@ -55,6 +55,15 @@ def remove(uow: UnitOfWork, name: str) -> None:
         spread(uow, known, was_default=True)
 
 
+def reveal(uow: UnitOfWork, name: str) -> ConfigRecord:
+    """The config for someone who is shown its secrets, which is recorded."""
+    known = catalog.config(uow.db, name)
+    if known is None:
+        raise NotFound(f"there is no provider config {name}")
+    uow.event(None, "ConfigRevealed", message=f"{name} for {known.pair}", name=name)
+    return record(uow.db, known)
+
+
 def spread(uow: UnitOfWork, row: ConfigRow, *, was_default: bool) -> None:
     """Have everything that a config concerns run again, bit by bit."""
     if row.is_default or was_default:

@@ -73,7 +73,7 @@ class Engine:
         self._readers = ThreadPoolExecutor(READERS, thread_name_prefix="engine-reader")
         self._own = threading.local()
         self._open: list[Connection] = []
-        self._ticks = Ticks(self, self._batcher, self._watches, clock)
+        self.ticks = Ticks(self, self._batcher, self._watches, clock)
 
     @classmethod
     async def open(cls, database_url: str, options: EngineOptions = _DEFAULTS, *, clock: Clock | None = None) -> Engine:
@@ -89,7 +89,7 @@ class Engine:
 
     async def run(self) -> None:
         """Do what is due, over and over, until the engine is closed or this is cancelled."""
-        await self._ticks.run()
+        await self.ticks.run()
 
     async def follow_up(self) -> None:
         """Look at all that commits left to be looked at: normally done by itself right after each."""
@@ -97,7 +97,7 @@ class Engine:
             pass
 
     async def close(self) -> None:
-        self._ticks.stop()
+        self.ticks.stop()
         await self._batcher.close()
         await asyncio.to_thread(self._readers.shutdown)
         for connection in self._open:
@@ -216,6 +216,10 @@ class Engine:
 
     async def config(self, name: str) -> ConfigRecord:
         return await self.read(readings.config, name)
+
+    async def reveal_config(self, name: str, actor: str) -> ConfigRecord:
+        """A config whose secrets are shown to someone; an event records it."""
+        return await self._batcher.call(verbs.REVEAL_CONFIG, (actor, name))  # type: ignore[no-any-return]
 
     async def delete_config(self, name: str, actor: str) -> None:
         await self._batcher.call(verbs.DELETE_CONFIG, (actor, name))

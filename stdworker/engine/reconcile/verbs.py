@@ -109,3 +109,4 @@ PUT_CONFIG = Verb(
     alone=True,
 )
 DELETE_CONFIG = Verb("delete config", _each(configs.remove), alone=True)
+REVEAL_CONFIG = Verb("reveal config", _each(configs.reveal), alone=True)

@@ -104,13 +104,14 @@ async def test_a_bundle_that_is_not_base64_is_refused(api):
     assert (await api.post("/providerconfigs", json=CONFIG | {"data": "!"})).status_code == 422
 
 
-async def test_secrets_of_a_config_are_shown_only_when_asked_for(api, caplog):
+async def test_secrets_of_a_config_are_shown_only_when_asked_for(api, engine):
     spec = {"command": "x", "settings": {"api_key": "sesame"}, "env": {"LANG": "C"}}
     posted = await api.post("/providerconfigs", json=CONFIG | {"spec": spec})
     hidden = {"command": "x", "settings": {"api_key": "***"}, "env": {"LANG": "C"}}
     assert posted.json()["spec"] == (await api.get("/providerconfigs/main")).json()["spec"] == hidden
     assert (await api.get("/providerconfigs/main", params={"reveal": "true"})).json()["spec"] == spec
-    assert "secrets of the provider config main" in caplog.text
+    revealed = [event for event in await engine.events() if event.type == "ConfigRevealed"]
+    assert [(event.actor.split(":")[0], event.detail) for event in revealed] == [("api", {"name": "main"})]
 
 
 async def test_a_masked_secret_is_not_stored_over_the_real_one(api):
