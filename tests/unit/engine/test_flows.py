@@ -166,13 +166,18 @@ def test_what_flows_keeps_its_tokens(world):
     world.on("net", lambda claim: Outcome(status=claim.resource.spec_json))
     world.composite()
     big = "123456789012345678901234567890"
-    document = '{"children":[["net/n",{"a/b":{"x":1.0,"y":%s}}],["vm/v"]],"edges":[["vm/v","net/n",[["/in","/a~1b"]]]]}' % big
+    document = (
+        '{"children":[["net/n",{"a/b":{"x":1.0,"y":%s}}],["vm/v"]],"edges":[["vm/v","net/n",[["/in","/a~1b"]]]]}' % big
+    )
     from stdworker.engine.store.records import ApplyDocument
     from stdworker.model.json_text import RawJson
     from stdworker.model.outcome import ChildSpec, DepEdge, ValueFlow
 
     def compose(claim):
-        children = [ChildSpec("net", 1, "n", RawJson(b'{"a/b":{"x":1.0,"y":%s}}' % big.encode())), ChildSpec("vm", 1, "v")]
+        children = [
+            ChildSpec("net", 1, "n", RawJson(b'{"a/b":{"x":1.0,"y":%s}}' % big.encode())),
+            ChildSpec("vm", 1, "v"),
+        ]
         return Outcome(
             children=children, edges=[DepEdge(world.ref("vm/v"), world.ref("net/n"), [ValueFlow("/in", "/a~1b")])]
         )

@@ -199,11 +199,7 @@ def test_wants_of_several_workers_share_what_there_is(world):
 
 def test_a_request_while_the_task_is_leased_runs_it_once_more(leaf):
     claim = leaf.claim_one()
-    leaf.do(
-        leaf.engine.put_config(
-            "d", KindVersion("leaf"), is_default=True, spec=None, bundle=b"x", actor="test"
-        )
-    )
+    leaf.do(leaf.engine.put_config("d", KindVersion("leaf"), is_default=True, spec=None, bundle=b"x", actor="test"))
     leaf.rest()
     assert leaf.settle(claim)
     assert leaf.phase("leaf/a") == "Ready"

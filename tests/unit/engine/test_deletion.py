@@ -1,0 +1,158 @@
+"""Deletion: dependents first, the root last, teardowns before removals."""
+
+import pytest
+
+from stdworker.errors import Conflict, Retry, Terminal
+from stdworker.model.kind import Stage
+from stdworker.model.outcome import Outcome
+
+TEARDOWN = {"name": "drop", "trigger": "deleteRequested", "emits": ["finalizer"]}
+
+
+@pytest.fixture
+def vm(world):
+    """A kind with a teardown."""
+    make = {"name": "make", "trigger": "specChange", "emits": ["status"]}
+    world.kind("vm", make, TEARDOWN, finalizer_name="vm/teardown")
+    return world
+
+
+def test_a_resource_without_a_teardown_goes_at_once(world):
+    world.leaf()
+    world.apply("leaf", "a")
+    world.delete("leaf/a")
+    assert not world.exists("leaf/a")
+    assert world.work() == []
+    assert world.events("leaf/a")[-1].type == "Deleted"
+    assert world.do(world.engine.summary())["totals"] == {}
+
+
+def test_what_a_composite_owns_goes_with_it_dependents_first_and_the_root_last(world):
+    world.leaf()
+    world.composite()
+    world.composite("outer")
+    inner = {"children": [["leaf/a"], ["leaf/b"]], "edges": [["leaf/b", "leaf/a"]]}
+    world.apply("outer", "top", {"children": [["group/mid", inner]]})
+    world.work()
+    world.delete("outer/top")
+    assert world.find() == []
+    gone = [f"{e.ref}" for e in world.events() if e.type == "Deleted"]
+    assert gone == ["leaf/b", "leaf/a", "group/mid", "outer/top"]
+
+
+def test_a_running_task_ends_before_its_resource_goes(world):
+    world.leaf()
+    world.apply("leaf", "a")
+    claim = world.claim_one()
+    world.delete("leaf/a")
+    assert world.phase("leaf/a") == "Deleting"
+    assert [void.lease for void in world.do(world.engine.voided("broker"))] == [claim.lease]
+    world.settle(claim, error="cancelled", released=True)
+    assert not world.exists("leaf/a")
+
+
+def test_a_teardown_runs_before_the_resource_goes(vm):
+    vm.apply("vm", "v", {"x": 1})
+    vm.work()
+    vm.delete("vm/v")
+    record = vm.get("vm/v")
+    assert (record.phase, record.finalizers) == ("Deleting", ["vm/teardown"])
+    claim = vm.claim_one()
+    assert (claim.stage, claim.reaction, claim.trigger) == (Stage.DELETE, "drop", "deleteRequested")
+    assert claim.resource.spec == {"x": 1}
+    vm.settle(claim)
+    assert not vm.exists("vm/v")
+
+
+def test_a_teardown_waits_for_a_running_task_of_its_resource(vm):
+    vm.apply("vm", "v")
+    running = vm.claim_one()
+    vm.delete("vm/v")
+    assert vm.claim() == []
+    vm.settle(running)
+    assert vm.claim_one().stage == Stage.DELETE
+
+
+def test_a_teardown_is_tried_again_for_ever_whatever_it_says(vm):
+    vm.apply("vm", "v")
+    vm.work()
+
+    def refuse(claim):
+        raise Terminal("still attached")
+
+    vm.on("vm", refuse, Stage.DELETE)
+    vm.delete("vm/v")
+    vm.work()
+    record = vm.get("vm/v")
+    assert (record.phase, record.failure_message, record.failure_terminal) == ("Deleting", "still attached", False)
+    vm.clock.advance(400)
+    assert vm.work() == ["delete vm/v"]
+    vm.on("vm", lambda claim: Outcome(), Stage.DELETE)
+    vm.again("vm/v")
+    assert vm.work() == ["delete vm/v"]
+    assert not vm.exists("vm/v")
+
+
+def test_force_skips_the_teardown_and_is_an_event(vm):
+    vm.apply("vm", "v")
+    vm.work()
+
+    def busy(claim):
+        raise Retry("busy", after=60)
+
+    vm.on("vm", busy, Stage.DELETE)
+    vm.delete("vm/v")
+    vm.work()
+    vm.delete("vm/v", force=True)
+    assert not vm.exists("vm/v")
+    assert "DeleteForced" in [event.type for event in vm.events("vm/v")]
+
+
+def test_an_owners_teardown_waits_for_its_childrens(vm):
+    vm.composite("stack", TEARDOWN, finalizer_name="stack/teardown")
+    vm.apply("stack", "s", {"children": [["vm/a"], ["vm/b"]], "edges": [["vm/b", "vm/a"]]})
+    vm.work()
+    vm.delete("stack/s")
+    assert vm.work() == ["delete vm/b", "delete vm/a", "delete stack/s"]
+    assert vm.find() == []
+
+
+def test_a_resource_that_is_being_deleted_takes_no_document(vm):
+    vm.apply("vm", "v")
+    vm.work()
+    vm.delete("vm/v")
+    with pytest.raises(Conflict, match="vm/v is being deleted"):
+        vm.apply("vm", "v", {"x": 2})
+
+
+def test_a_wide_composite_goes_as_a_whole(world):
+    world.leaf()
+    world.composite()
+    world.group("g", *[[f"leaf/c{i}"] for i in range(50)])
+    world.work()
+    world.delete("group/g")
+    assert world.find() == []
+
+
+def test_a_dropped_child_takes_its_own_children_along(world):
+    world.leaf()
+    world.composite()
+    world.composite("outer")
+    world.apply("outer", "top", {"children": [["group/mid", {"children": [["leaf/a"]]}], ["leaf/b"]]})
+    world.work()
+    world.apply("outer", "top", {"children": [["leaf/b"]]})
+    world.work()
+    assert sorted(str(r.ref) for r in world.find()) == ["leaf/b", "outer/top"]
+    assert world.phase("outer/top") == "Ready"
+
+
+def test_what_depended_on_a_deleted_child_is_made_again_with_it(world):
+    world.leaf()
+    world.composite()
+    world.group("g", ["leaf/a"], ["leaf/b"], edges=[["leaf/b", "leaf/a"]])
+    world.work()
+    uids = [world.get(ref).uid for ref in ("leaf/a", "leaf/b")]
+    world.delete("leaf/a")
+    world.work()
+    assert [world.get(ref).uid for ref in ("leaf/a", "leaf/b")] != uids
+    assert world.phase("group/g") == "Ready"
