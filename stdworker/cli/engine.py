@@ -20,6 +20,7 @@ log = logging.getLogger("stdworker.server")
 VARIABLES = {
     "DATABASE_URL": "Where state is kept: sqlite:///FILE or postgresql://… [sqlite:///converge.db]",
     "LISTEN_ADDR": "REST and docs: host:port, or :port for all interfaces. [127.0.0.1:8080]",
+    "ALLOWED_HOSTS": "Names by which REST may be called, beside loopback and addresses; * is any. [none]",
     "BROKER_ADDR_LISTEN": "Workers: host:port, :port or unix:///path. [127.0.0.1:9090]",
     "SHUTDOWN_DRAIN": "How long results may still land after a signal. [45s]",
     "LEASE_RECONNECT_WINDOW": "How long a lost worker may take to return for its tasks. [5s]",

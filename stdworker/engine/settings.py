@@ -16,11 +16,13 @@ class ServeSettings:
     """What an operator may set. Durations are in seconds.
 
     `rest` is the (host, port) of REST, an empty host standing for all interfaces and port 0 for any free one.
+    `allowed_hosts` are names, beside loopback ones and addresses, by which REST may be called; `*` is any name.
     `broker` is the gRPC address in grpc's spelling, `host:port` or `unix:///path`.
     """
 
     database_url: str = "sqlite:///converge.db"
     rest: tuple[str, int] = ("127.0.0.1", 8080)
+    allowed_hosts: tuple[str, ...] = ()
     broker: str = "127.0.0.1:9090"
     drain_seconds: float = 45.0
     reconnect_seconds: float = 5.0
@@ -41,6 +43,7 @@ class ServeSettings:
         return cls(
             database_url=_database_url(environment),
             rest=listen,
+            allowed_hosts=environment.names("ALLOWED_HOSTS", cls.allowed_hosts),
             broker=_broker_address(environment),
             drain_seconds=environment.duration("SHUTDOWN_DRAIN", cls.drain_seconds),
             reconnect_seconds=environment.duration("LEASE_RECONNECT_WINDOW", cls.reconnect_seconds),

@@ -37,7 +37,7 @@ class Guard:
 
     def __init__(self, app: ASGIApp, hosts: Collection[str] = ()) -> None:
         self.app = app
-        self.hosts = frozenset(host.lower() for host in hosts)
+        self.hosts = frozenset(host.lower() for host in hosts if host)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -66,7 +66,7 @@ class Guard:
                 421,
                 "foreign_host",
                 f"the Host {host!r} is not one of this engine",
-                hint="use its address or a loopback name, or add the name to the engine's allowed hosts",
+                hint="call it by its address or a loopback name, or add the name to the engine's ALLOWED_HOSTS",
             )
         if scope["method"] in SAFE_METHODS:
             return

@@ -28,7 +28,7 @@ async def caller():
         await asyncio.sleep(0.05)
         return "done"
 
-    app.add_middleware(Guard, hosts=["converge.example"])
+    app.add_middleware(Guard, hosts=["converge.example", ""])
     async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://localhost:8080") as client:
         yield client
 

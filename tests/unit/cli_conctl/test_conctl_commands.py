@@ -6,7 +6,7 @@ import pytest
 import yaml
 from click.testing import CliRunner
 
-from stdworker.cli.conctl import ALIASES, cli
+from stdworker.cli.conctl_commands import ALIASES, cli
 
 REACTIONS = "spec_schema: {}\nreactions: [{name: work, trigger: specChange, emits: [status]}]\n"
 

@@ -1,0 +1,389 @@
+"""The commands of `conctl`."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeVar
+from urllib.parse import quote
+
+import click
+from click.shell_completion import get_completion_class
+
+import stdworker
+from stdworker.cli import conctl_output as output
+from stdworker.cli import conctl_show as show
+from stdworker.cli.conctl_apply import RESOURCE, Applying, load
+from stdworker.cli.conctl_client import Client, Connection, Failed, Listed
+from stdworker.cli.conctl_wait import wait_for
+from stdworker.errors import StdworkerError
+from stdworker.model.json_text import join_elements, join_members, loads
+from stdworker.model.kind import Phase
+from stdworker.model.settings import Environment
+
+ALIASES = {
+    "resource": ("resources", "res"),
+    "manifest": ("manifests", "kind", "kinds", "crd", "crds"),
+    "providerconfig": ("providerconfigs", "config", "configs", "pc"),
+}
+TYPES = {alias: name for name, aliases in ALIASES.items() for alias in (name, *aliases)}
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def duration(text: str) -> float:
+    """`500ms`, `30s`, `1m30s`, as seconds."""
+    try:
+        return Environment({"it": text}).duration("it", 0.0)
+    except StdworkerError:
+        raise click.BadParameter(f"{text!r} is not a duration such as 500ms, 30s or 1m30s") from None
+
+
+def type_name(text: str) -> str:
+    """A type of thing, by any of its names."""
+    if text.lower() not in TYPES:
+        raise click.BadParameter(f"{text!r} is not one of {', '.join(ALIASES)} or their short names")
+    return TYPES[text.lower()]
+
+
+@dataclass(slots=True)
+class Session:
+    """What the shared options say."""
+
+    connection: Connection = field(default_factory=Connection)
+    output: str = "table"
+
+    def client(self) -> Client:
+        return Client(self.connection)
+
+    @property
+    def is_table(self) -> bool:
+        return self.output == "table"
+
+
+_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+_SHARED = (
+    click.option("--server", envvar="CONVERGE_SERVER", metavar="URL", help="The engine. [http://localhost:8080]"),
+    click.option("-o", "--output", type=click.Choice(["table", "json", "yaml", "name"]), help="How to print. [table]"),
+    click.option("--timeout", type=duration, help="How long to wait for the engine. [30s]"),
+    click.option("--tls-cert", type=_FILE, envvar="TLS_CERT_FILE", help="Our certificate."),
+    click.option("--tls-key", type=_FILE, envvar="TLS_KEY_FILE", help="Its key."),
+    click.option("--tls-ca", type=_FILE, envvar="TLS_CA_FILE", help="Whom to trust."),
+    click.option("--insecure", is_flag=True, default=None, help="Trust any certificate."),
+)
+
+
+def shared(command: F) -> F:
+    """Give a command the options that all have, before or after its name; it takes the session first."""
+
+    @functools.wraps(command)
+    @click.pass_context
+    def wrapped(ctx: click.Context, /, **options: Any) -> Any:
+        session = ctx.ensure_object(Session)
+        given = {name: options.pop(name) for name in _OPTIONS}
+        session.output = given.pop("output") or session.output
+        for name, value in given.items():
+            if value is not None:
+                setattr(session.connection, "timeout_seconds" if name == "timeout" else name, value)
+        session.connection.server = _address(session.connection.server)
+        if session.connection.insecure and session.connection.tls_ca:
+            raise click.UsageError("--insecure and --tls-ca exclude each other")
+        return command(session, **options)
+
+    for option in reversed(_SHARED):
+        wrapped = option(wrapped)
+    return wrapped  # type: ignore[return-value]
+
+
+_OPTIONS = ("server", "output", "timeout", "tls_cert", "tls_key", "tls_ca", "insecure")
+
+
+def _address(server: str) -> str:
+    if not server.startswith(("http://", "https://")):
+        raise click.UsageError(f"--server {server!r} is not an address such as http://localhost:8080")
+    return server.rstrip("/")
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(stdworker.__version__, prog_name="conctl")
+@shared
+def cli(session: Session) -> None:
+    """Declare resources, look at them, wait for them."""
+
+
+def boundary(command: F) -> F:
+    """Errors of ours become one sentence and exit status 1."""
+
+    @functools.wraps(command)
+    def wrapped(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return command(*args, **kwargs)
+        except StdworkerError as error:
+            raise Failed(str(error)) from None
+
+    return wrapped  # type: ignore[return-value]
+
+
+# ---- writing ----
+
+
+@cli.command()
+@click.option("-f", "--file", "files", multiple=True, required=True, metavar="FILE|DIR|-", help="What to apply.")
+@click.option("--type", "forced_type", type=type_name, help="What the documents are, when they don't say.")
+@click.option("--dry-run", is_flag=True, help="Say what would change, change nothing.")
+@click.option("--wait", "waits", is_flag=True, help="Wait until the resources are Ready.")
+@shared
+@boundary
+def apply(session: Session, files: Sequence[str], forced_type: str | None, dry_run: bool, waits: bool) -> None:
+    """Declare what files say: JSON, YAML (several documents) or TOML.
+
+    Kinds go first, then provider configs, then resources. A kind file (a manifest with default_config) also makes
+    the kind's default provider config.
+    """
+    found = load(files, forced_type)
+    if not found:
+        raise Failed(f"{', '.join(files)}: nothing in it")
+    with session.client() as client:
+        applying = Applying(client, dry_run)
+        applying.send(found)
+        if applying.failures:
+            raise Failed(f"{applying.failures} of {len(found)} failed")
+        if waits and not dry_run:
+            _wait(session, client, [item.name for item in found if item.type == RESOURCE], "ready")
+
+
+@cli.command()
+@click.argument("target", nargs=-1, required=True, metavar="[TYPE] NAME")
+@click.option("--kind-version", type=int, default=1, show_default=True, help="Of a manifest.")
+@click.option("--force", is_flag=True, help="Skip what stands against it; recorded.")
+@click.option("--wait", "waits", is_flag=True, help="Wait until the resource is gone.")
+@shared
+@boundary
+def delete(session: Session, target: Sequence[str], kind_version: int, force: bool, waits: bool) -> None:
+    """Delete a resource with all that it owns, a provider config, or a kind version."""
+    kind, name = _target(target)
+    with session.client() as client:
+        client.call("DELETE", _path(kind, name, kind_version), query={"force": "true"} if force else {})
+        if waits and kind == RESOURCE:
+            _wait(session, client, [name], "deleted")
+            return
+    click.echo(f"{kind} {name} {'deletion requested' if kind == RESOURCE else 'deleted'}")
+
+
+@cli.command()
+@click.argument("resource", metavar="KIND/NAME")
+@shared
+@boundary
+def reconcile(session: Session, resource: str) -> None:
+    """Run a resource again, although nothing changed."""
+    with session.client() as client:
+        answer = client.call("POST", f"{_path(RESOURCE, resource)}/reconcile")
+    click.echo(f"resource {resource} runs again (generation {loads(answer.content)['generation']})")
+
+
+# ---- reading ----
+
+
+@cli.command()
+@click.argument("target", nargs=-1, required=True, metavar="[TYPE] NAME")
+@click.option("--kind-version", type=int, default=1, show_default=True, help="Of a manifest.")
+@click.option("--reveal", is_flag=True, help="Show secrets of a provider config; recorded.")
+@shared
+@boundary
+def get(session: Session, target: Sequence[str], kind_version: int, reveal: bool) -> None:
+    """Show one resource (KIND/NAME), manifest or provider config."""
+    kind, name = _target(target)
+    query = {"reveal": "true"} if reveal and kind == "providerconfig" else {}
+    with session.client() as client:
+        document = client.document(_path(kind, name, kind_version), query)
+    if session.output == "name":
+        click.echo(name)
+    elif session.is_table and kind == RESOURCE:
+        output.table(show.RESOURCE_HEADINGS, [show.resource_row(loads(document))], "")
+    else:
+        output.print_document(document, "yaml" if session.is_table else session.output)
+
+
+@cli.command("list")
+@click.argument("listed", type=type_name, default=RESOURCE, metavar="[TYPE]")
+@click.option("-A", "--all", "everything", is_flag=True, help="Also resources that others own.")
+@click.option("-l", "--label", "labels", multiple=True, metavar="KEY=VALUE", help="With this label; all of them.")
+@click.option("--kind", "kinds", multiple=True, help="Of this kind; any of them.")
+@click.option("--phase", "phases", multiple=True, type=click.Choice(list(Phase)), help="In this phase; any of them.")
+@click.option("--owner", "owners", multiple=True, metavar="KIND/NAME", help="Owned by it; any of them.")
+@click.option("--name", default="", help="A part of the name.")
+@click.option("--limit", type=click.IntRange(0), default=500, show_default=True, help="At most so many; 0: all.")
+@shared
+@boundary
+def list_(session: Session, listed: str, everything: bool, limit: int, **filters: Any) -> None:
+    """List resources (those that nobody owns, unless -A), kinds or provider configs."""
+    with session.client() as client:
+        if listed == "manifest":
+            _list_kinds(session, client)
+        elif listed == "providerconfig":
+            _list_configs(session, client, filters["kinds"], limit)
+        else:
+            _list_resources(session, client, everything, limit, filters)
+
+
+def _list_resources(session: Session, client: Client, everything: bool, limit: int, filters: dict[str, Any]) -> None:
+    query = {
+        "kind": filters["kinds"],
+        "phase": filters["phases"],
+        "owner": filters["owners"],
+        "name": filters["name"],
+        "label": [_label(label) for label in filters["labels"]],
+    }
+    roots = not (everything or filters["owners"])
+    path, member = ("/resources/roots", "roots") if roots else ("/resources", "resources")
+    found = client.items(path, member, query, limit)
+    headings = show.ROOT_HEADINGS if roots else show.RESOURCE_HEADINGS
+    _print_list(session, "resources", found, headings, show.resource_row, lambda r: f"{r['kind']}/{r['name']}")
+
+
+def _list_kinds(session: Session, client: Client) -> None:
+    found = client.items("/kinds/manifests", "manifests", {})
+    headings = ("KIND", "VERSION", "REACTIONS", "DESCRIPTION")
+    _print_list(session, "manifests", found, headings, _kind_row, lambda m: f"{m['kind']}@{m.get('kind_version', 1)}")
+
+
+def _kind_row(manifest: dict[str, Any]) -> list[Any]:
+    reactions = ", ".join(reaction["name"] for reaction in manifest.get("reactions", []))
+    return [manifest["kind"], str(manifest.get("kind_version", 1)), reactions, manifest.get("description") or ""]
+
+
+def _list_configs(session: Session, client: Client, kinds: Sequence[str], limit: int) -> None:
+    query = {"kind": kinds[0]} if kinds else {}
+    found = client.items("/providerconfigs", "providerconfigs", query, limit)
+    headings = ("NAME", "KIND", "VERSION", "DEFAULT", "BUNDLE", "AGE")
+    _print_list(session, "providerconfigs", found, headings, _config_row, lambda config: config["name"])
+
+
+def _config_row(config: dict[str, Any]) -> list[Any]:
+    default = "yes" if config["is_default"] else "no"
+    bundle = f"{config['data_bytes']} B" if config["data_bytes"] else "-"
+    age = output.age(config["created_at"])
+    return [config["name"], config["kind"], str(config["kind_version"]), default, bundle, age]
+
+
+def _print_list(
+    session: Session,
+    member: str,
+    found: Listed,
+    headings: Sequence[str],
+    row: Callable[[Any], list[Any]],
+    name: Callable[[Any], str],
+) -> None:
+    if session.output in ("json", "yaml"):
+        output.print_document(join_members({member: join_elements(found.items)}), session.output)
+    elif session.output == "name":
+        for item in found.items:
+            click.echo(name(loads(item)))
+    else:
+        output.table(headings, [row(loads(item)) for item in found.items], f"No {member} found.")
+    if found.is_cut:
+        click.echo(f"(the first {len(found.items)}; --limit 0 shows all)", err=True)
+
+
+@cli.command()
+@click.argument("resource", metavar="KIND/NAME")
+@shared
+@boundary
+def describe(session: Session, resource: str) -> None:
+    """Show all that is known of a resource, its dependencies and its last events."""
+    path = _path(RESOURCE, resource)
+    with session.client() as client:
+        document = client.document(path)
+        dependencies = client.value(f"{path}/dependencies")["dependencies"]
+        events = [loads(event) for event in client.items(f"{path}/events", "events", {}).items]
+    show.describe(document, dependencies, events)
+
+
+@cli.command()
+@click.argument("resource", metavar="KIND/NAME")
+@shared
+@boundary
+def tree(session: Session, resource: str) -> None:
+    """Show a resource and everything below it, with phases and what stands in the way."""
+    with session.client() as client:
+        graph = client.document(f"{_path(RESOURCE, resource)}/graph", {"limit": 1000})
+    if session.is_table:
+        show.tree(loads(graph))
+    elif session.output == "name":
+        click.echo("\n".join(node["ref"] for node in loads(graph)["nodes"]))
+    else:
+        output.print_document(graph, session.output)
+
+
+@cli.command()
+@click.argument("resource", metavar="KIND/NAME")
+@click.option("--limit", type=click.IntRange(0), default=0, help="At most so many, the oldest first; 0: all.")
+@shared
+@boundary
+def events(session: Session, resource: str, limit: int) -> None:
+    """Show what happened to a resource, the oldest first."""
+    with session.client() as client:
+        found = client.items(f"{_path(RESOURCE, resource)}/events", "events", {}, limit)
+    headings = ("AGE", "TYPE", "REASON", "BY", "MESSAGE")
+    _print_list(session, "events", found, headings, lambda e: show.event_rows([e])[0], lambda e: e["type"])
+
+
+@cli.command()
+@click.argument("resources", nargs=-1, required=True, metavar="KIND/NAME...")
+@click.option("--for", "condition", type=click.Choice(["ready", "synced", "deleted"]), default="ready")
+@shared
+@boundary
+def wait(session: Session, resources: Sequence[str], condition: str) -> None:
+    """Wait until resources are ready, synced or deleted; --timeout bounds it."""
+    with session.client() as client:
+        for resource in resources:
+            _path(RESOURCE, resource)
+        _wait(session, client, resources, condition)
+
+
+def _wait(session: Session, client: Client, names: Sequence[str], condition: str) -> None:
+    complaints = wait_for(client, names, condition, session.connection.timeout_seconds)
+    if complaints:
+        raise Failed("\n".join(complaints))
+
+
+@cli.command()
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+def completion(shell: str) -> None:
+    """Print what teaches a shell to complete conctl's words."""
+    source = get_completion_class(shell)
+    assert source is not None
+    click.echo(source(cli, {}, "conctl", "_CONCTL_COMPLETE").source())
+
+
+# ---- names ----
+
+
+def _target(words: Sequence[str]) -> tuple[str, str]:
+    """`TYPE NAME`, or only `KIND/NAME` for a resource."""
+    if len(words) == 1 and "/" in words[0]:
+        return RESOURCE, words[0]
+    if len(words) != 2:
+        raise click.UsageError("expected TYPE NAME, or KIND/NAME for a resource")
+    return type_name(words[0]), words[1]
+
+
+def _path(kind: str, name: str, version: int = 1) -> str:
+    if kind == "providerconfig":
+        return f"/providerconfigs/{quote(name, safe='')}"
+    if kind == "manifest":
+        base, _, given = name.partition("@")
+        return f"/kinds/{quote(base, safe='')}/versions/{quote(given, safe='') or version}/manifest"
+    owner, slash, rest = name.partition("/")
+    if not (owner and slash and rest):
+        raise click.UsageError(f"{name!r} is not a resource's KIND/NAME")
+    return f"/resources/{quote(owner, safe='')}/{quote(rest, safe='')}"
+
+
+def _label(text: str) -> str:
+    key, equals, value = text.partition("=")
+    if not (key and equals):
+        raise click.UsageError(f"--label {text!r} is not KEY=VALUE")
+    return f"{key}:{value}"
