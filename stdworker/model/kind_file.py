@@ -20,6 +20,7 @@ from stdworker.model.manifest import Manifest
 __all__ = ["KIND_FILE", "KindFile"]
 
 KIND_FILE = re.compile(r"(?P<pair>.+)\.kind\.(?:json|yaml|yml|toml)")
+_LAUNCH = ("default_config", "default_bundle")
 _IGNORED = ("$schema", "type")
 _SCHEMAS = ("spec_schema", "status_schema", "config_schema")
 
@@ -51,8 +52,7 @@ class KindFile:
         told = members(document.raw)
         if told is None:
             raise ManifestError([("", "expected an object")], where=document.where)
-        config = told.pop("default_config", None)
-        bundle = told.pop("default_bundle", None)
+        config, bundle = (told.pop(name, None) for name in _LAUNCH)
         manifest = {key: raw.value() for key, raw in told.items() if key not in _IGNORED}
         violations = [*_manifest_violations(manifest), *_config_violations(config), *_bundle_violations(bundle)]
         if violations:
@@ -72,7 +72,7 @@ class KindFile:
 
 def _manifest_violations(manifest: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     try:
-        Manifest.from_document(manifest)
+        Manifest.from_document(manifest, beside=_LAUNCH)
     except ManifestError as error:
         yield from error.violations
         return

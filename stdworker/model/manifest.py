@@ -69,9 +69,14 @@ class Manifest:
     _document: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
 
     @classmethod
-    def from_document(cls, document: Mapping[str, Any], *, where: str = "manifest") -> Manifest:
-        """Read a manifest. Raises ManifestError with every rule that it breaks; `where` names it in the message."""
-        violations = list(dict.fromkeys(_shape_violations(document)))
+    def from_document(
+        cls, document: Mapping[str, Any], *, where: str = "manifest", beside: tuple[str, ...] = ()
+    ) -> Manifest:
+        """Read a manifest. Raises ManifestError with every rule that it breaks; `where` names it in the message.
+
+        `beside` are keys that its author could have meant too, because they may stand in the same file.
+        """
+        violations = list(dict.fromkeys(_shape_violations(document, beside)))
         if not violations:
             violations = list(_rule_violations(document))
         if violations:
@@ -146,10 +151,10 @@ def _validator() -> Draft202012Validator:
     return Draft202012Validator(_schema())
 
 
-def _shape_violations(document: Any) -> Iterator[Violation]:
+def _shape_violations(document: Any, beside: tuple[str, ...]) -> Iterator[Violation]:
     definitions = _schema()["$defs"]
     if isinstance(document, Mapping):
-        yield from _unknown_keys(document, definitions["members"]["properties"], "")
+        yield from _unknown_keys(document, [*definitions["members"]["properties"], *beside], "")
         for index, entry in enumerate(_list(document.get("reactions"))):
             if isinstance(entry, Mapping):
                 yield from _unknown_keys(entry, definitions["reaction"]["properties"], f"/reactions/{index}")

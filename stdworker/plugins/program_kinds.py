@@ -1,0 +1,136 @@
+"""Programs that become kinds by where they lie: `stdworker-kind-NAME[@VERSION]`, and kind files.
+
+Folders are searched in order and the first program of a kind wins. In a folder, `NAME.kind.yaml` (or .json,
+.yml, .toml) describes `stdworker-kind-NAME`, or else the executable NAME or NAME.EXTENSION beside it.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from stdworker.errors import ConfigError
+from stdworker.model.kind import KindVersion
+from stdworker.model.kind_file import KIND_FILE, KindFile
+
+PREFIX = "stdworker-kind-"
+KIND_FILE_BYTES_MAX = 4 << 20
+
+log = logging.getLogger("stdworker.plugins")
+
+Named = dict[KindVersion, list[str]]
+
+
+@dataclass(frozen=True, slots=True)
+class ProgramKind:
+    """A kind and the executable that serves it, with its kind file if it has one."""
+
+    pair: KindVersion
+    program: Path
+    kind_file: KindFile | None = None
+
+
+def find_program_kinds(folders: Iterable[Path]) -> Iterator[ProgramKind | ConfigError]:
+    """Every kind of these folders; an error stands for each one that can't be served.
+
+    What a later folder has for a kind that was found before, even a broken one, is passed over with a warning.
+    """
+    found: dict[KindVersion, Path] = {}
+    for folder in dict.fromkeys(folder.absolute() for folder in folders):
+        for pair, item in _kinds_of(folder):
+            if pair is None:
+                yield item
+            elif pair in found:
+                log.warning("%s in %s is not used: the one in %s comes first", pair, folder, found[pair])
+            else:
+                found[pair] = folder
+                yield item
+
+
+def _kinds_of(folder: Path) -> Iterator[tuple[KindVersion | None, ProgramKind | ConfigError]]:
+    names = _names(folder)
+    programs: Named = {}
+    kind_files: Named = {}
+    for name in names:
+        group, text = _told_by(name)
+        if group:
+            try:
+                (programs if group == PREFIX else kind_files).setdefault(KindVersion.parse(text), []).append(name)
+            except ValueError as error:
+                yield None, ConfigError(f"{folder / name}: {error}", code="bad_kind_name")
+    for pair in sorted(programs.keys() | kind_files.keys()):
+        try:
+            yield pair, _program_kind(folder, pair, programs.get(pair, []), kind_files.get(pair, []), names)
+        except ConfigError as error:
+            yield pair, error
+
+
+def _names(folder: Path) -> list[str]:
+    try:
+        return sorted(path.name for path in folder.iterdir())
+    except OSError as error:
+        log.debug("%s is not searched for kinds: %s", folder, error.strerror)
+        return []
+
+
+def _told_by(name: str) -> tuple[str, str]:
+    """What a file name says: ("", "") when it is neither a kind's program nor a kind file."""
+    if match := KIND_FILE.fullmatch(name):
+        return "kind file", match["pair"].removeprefix(PREFIX)
+    return (PREFIX, name.removeprefix(PREFIX)) if name.startswith(PREFIX) else ("", "")
+
+
+def _program_kind(
+    folder: Path, pair: KindVersion, programs: list[str], kind_files: list[str], names: list[str]
+) -> ProgramKind:
+    for several, what in ((programs, "programs"), (kind_files, "kind files")):
+        if len(several) > 1:
+            raise ConfigError(f"{folder} has {len(several)} {what} for {pair}: {', '.join(several)}")
+    program = folder / (programs[0] if programs else _program_beside(folder, kind_files[0], names))
+    if not _is_executable(program):
+        raise ConfigError(f"{program} is not an executable file", hint="chmod +x", code="not_executable")
+    return ProgramKind(pair, program, _kind_file(folder / kind_files[0], pair) if kind_files else None)
+
+
+def _program_beside(folder: Path, kind_file: str, names: list[str]) -> str:
+    match = KIND_FILE.fullmatch(kind_file)
+    assert match is not None
+    stem = match["pair"]
+    if stem in names:
+        return stem
+    beside = [name for name in names if Path(name).stem == stem and _is_executable(folder / name)]
+    if len(beside) == 1:
+        return beside[0]
+    place = folder / kind_file
+    if beside:
+        raise ConfigError(f"{place} describes one program, beside it are {', '.join(beside)}")
+    raise ConfigError(
+        f"{place} describes no program: beside it is no executable {PREFIX}{stem}, {stem} or {stem}.EXTENSION",
+        hint="is it there, and executable (chmod +x)?",
+        code="no_program",
+    )
+
+
+def _is_executable(path: Path) -> bool:
+    return path.is_file() and os.access(path, os.X_OK)
+
+
+def _kind_file(path: Path, pair: KindVersion) -> KindFile:
+    try:
+        if path.stat().st_size > KIND_FILE_BYTES_MAX:
+            raise ConfigError(f"{path} is larger than {KIND_FILE_BYTES_MAX} bytes")
+        found = KindFile.parse(path.read_bytes(), str(path))
+    except OSError as error:
+        raise ConfigError(f"{path} can't be read: {error.strerror}") from None
+    if found.pair != pair:
+        raise ConfigError(f"{path} describes {found.pair}, its name says {pair}", code="kind_file_disagrees")
+    return found
+
+
+def folders_of(kinds_path: Iterable[Path], environment: Mapping[str, str]) -> list[Path]:
+    """Where kinds are searched: STDWORKER_KINDS_PATH, then PATH without its empty entries."""
+    path = environment.get("PATH", os.defpath)
+    return [*kinds_path, *(Path(part) for part in path.split(os.pathsep) if part)]
