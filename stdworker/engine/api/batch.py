@@ -19,11 +19,11 @@ from stdworker.engine.api.openapi import documented
 from stdworker.engine.api.problems import problem_of
 from stdworker.engine.api.resources import EXAMPLE, declared
 from stdworker.engine.reconcile import Engine
-from stdworker.engine.store.records import Applied, ApplyDocument
-from stdworker.errors import RequestError, StdworkerError
+from stdworker.engine.store.records import ApplyDocument, Declared
+from stdworker.errors import StdworkerError
 from stdworker.model.json_text import check
 
-CHUNK_DOCUMENTS_MAX = 1_000
+CHUNK_DOCUMENTS_MAX = 500
 CHUNK_BYTES_MAX = 8 << 20
 CHUNKS_IN_FLIGHT_MAX = 2
 
@@ -73,7 +73,7 @@ class _Batch:
         """One engine call for all lines of a chunk that are documents."""
         parsed = [_parse(text) for _, text in chunk]
         documents = [document for document in parsed if isinstance(document, ApplyDocument)]
-        results = iter(await self.engine.apply(documents, self.actor) if documents else ())
+        results = iter(await self.engine.declare(documents, self.actor) if documents else ())
         return b"".join(
             self.result(line, text, document, next(results) if isinstance(document, ApplyDocument) else document)
             for (line, text), document in zip(chunk, parsed, strict=True)
@@ -84,16 +84,16 @@ class _Batch:
         line: int,
         text: bytes,
         document: ApplyDocument | StdworkerError,
-        applied: Applied | RequestError | StdworkerError,
+        done: Declared | StdworkerError,
     ) -> bytes:
         told = shapes.BatchLine(line, "failed")
         if isinstance(document, ApplyDocument):
             told.kind, told.name = document.kind, document.name
-        if isinstance(applied, StdworkerError):
-            told.problem = problem_of(applied, self.instance, text)
+        if isinstance(done, StdworkerError):
+            told.problem = problem_of(done, self.instance, text)
         else:
-            told.result = applied.result  # type: ignore[assignment]
-            told.generation = applied.resource.generation
+            told.result = done.result  # type: ignore[assignment]
+            told.generation = done.generation
         return shapes.encode(told) + b"\n"
 
 

@@ -9,7 +9,7 @@ from stdworker.engine.reconcile import configs, present, remove, schedule, state
 from stdworker.engine.reconcile.kinds import Kind
 from stdworker.engine.reconcile.unit import UnitOfWork
 from stdworker.engine.store import lists
-from stdworker.engine.store.records import UNSET, Applied, ApplyDocument, ResourceRecord
+from stdworker.engine.store.records import UNSET, Applied, ApplyDocument, Declared, ResourceRecord
 from stdworker.engine.store.rows import Node
 from stdworker.errors import Conflict, Invalid, NotFound, RequestError
 from stdworker.model.json_text import ascii_line, equal, loads
@@ -21,7 +21,22 @@ LABEL_CHARACTERS_MAX = 253
 
 
 def apply(uow: UnitOfWork, documents: Sequence[ApplyDocument]) -> list[Applied | RequestError]:
-    """Apply documents in their order; each succeeds or fails alone."""
+    """Apply documents in their order, each alone; answers what was done and the resource as it is now."""
+    return [
+        done if isinstance(done, RequestError) else Applied(done[0], present.record(uow.db, _seen(uow, done[1])))
+        for done in _decide(uow, documents)
+    ]
+
+
+def declare(uow: UnitOfWork, documents: Sequence[ApplyDocument]) -> list[Declared | RequestError]:
+    """Apply many documents; answers only what was done, which is cheaper than showing each."""
+    return [
+        done if isinstance(done, RequestError) else Declared(done[0], done[1].generation)
+        for done in _decide(uow, documents)
+    ]
+
+
+def _decide(uow: UnitOfWork, documents: Sequence[ApplyDocument]) -> list[tuple[str, Node] | RequestError]:
     uow.lock_named({Ref(document.kind, document.name) for document in documents})
     pairs = configs.pairs_of(uow, {d.provider_config_ref for d in documents if isinstance(d.provider_config_ref, str)})
     fresh: dict[Ref, Node] = {}
@@ -40,10 +55,7 @@ def apply(uow: UnitOfWork, documents: Sequence[ApplyDocument]) -> list[Applied |
         uow.event(node, "Created")
         uow.request(node, schedule.SPEC)
     uow.flush()
-    return [
-        done if isinstance(done, RequestError) else Applied(done[0], present.record(uow.db, _seen(uow, done[1])))
-        for done in decided
-    ]
+    return decided
 
 
 def reconcile(uow: UnitOfWork, ref: Ref) -> ResourceRecord:

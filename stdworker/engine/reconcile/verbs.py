@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import groupby
+from operator import itemgetter
 from typing import Any
 
 from stdworker.engine.reconcile import apply, configs, leases, publish, recheck, settle, sweeps
@@ -39,19 +41,19 @@ def _claim(uow: UnitOfWork, calls: list[Any]) -> list[Any]:
     return [leases.claim(uow, broker, wants) for broker, wants in calls]
 
 
-def _apply(uow: UnitOfWork, calls: list[Any]) -> list[Any]:
-    """All documents of one actor together."""
-    answers: list[Any] = []
-    start = 0
-    while start < len(calls):
-        uow.actor = calls[start][0]
-        end = start + 1
-        while end < len(calls) and calls[end][0] == uow.actor:
-            end += 1
-        applied = apply.apply(uow, [document for _, documents in calls[start:end] for document in documents])
-        answers += _split(applied, [len(documents) for _, documents in calls[start:end]])
-        start = end
-    return answers
+def _together(decide: Callable[..., Sequence[Any]]) -> Callable[[UnitOfWork, list[Any]], list[Any]]:
+    """A verb whose calls are an actor and documents: all of one actor are decided together."""
+
+    def run(uow: UnitOfWork, calls: list[Any]) -> list[Any]:
+        answers: list[Any] = []
+        for actor, group in groupby(calls, key=itemgetter(0)):
+            uow.actor = actor
+            given = [documents for _, documents in group]
+            decided = decide(uow, [document for documents in given for document in documents])
+            answers += _split(decided, [len(documents) for documents in given])
+        return answers
+
+    return run
 
 
 def _split(answers: Sequence[Any], sizes: list[int]) -> list[list[Any]]:
@@ -87,10 +89,11 @@ RELEASE = Verb("release", _release, rank=1)
 PROGRESS = Verb("progress", _progress, rank=2)
 VOIDED = Verb("voided", _voided, rank=3)
 SETTLE = Verb("settle", _settle, rank=4)
-APPLY = Verb("apply", _apply, rank=5)
+APPLY = Verb("apply", _together(apply.apply), rank=5)
+DECLARE = Verb("declare", _together(apply.declare), rank=5)
 CLAIM = Verb("claim", _claim, rank=6)
 
-APPLY_DRY = Verb("apply", _apply, alone=True, dry=True)
+APPLY_DRY = Verb("apply", _together(apply.apply), alone=True, dry=True)
 FOLLOW_UP = Verb("follow up", _follow_up, alone=True)
 REAP = Verb("reap", lambda uow, calls: [leases.reap(uow, silent) for silent in calls], alone=True)
 PRUNE = Verb("prune", _prune, alone=True)

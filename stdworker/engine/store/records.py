@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any
+from typing import Any, NamedTuple
 
 from stdworker.model.config import ProviderConfig
 from stdworker.model.json_text import RawJson
@@ -170,6 +170,13 @@ class Applied:
 
     result: str
     resource: ResourceRecord
+
+
+class Declared(NamedTuple):
+    """What an apply did, without the resource."""
+
+    result: str
+    generation: int
 
 
 @dataclass(slots=True)
