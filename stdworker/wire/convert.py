@@ -41,25 +41,44 @@ def decode_uid(raw: bytes) -> str:
 
 
 def encode_resource(resource: Resource) -> pb.Resource:
-    return pb.Resource(
-        id=encode_uid(resource.uid),
-        kind=resource.kind,
-        name=resource.name,
-        owner_id=encode_uid(resource.owner_uid),
-        root_id=encode_uid(resource.root_uid),
-        spec=resource.spec_json or b"",
-        status=resource.status_json or b"",
-        generation=resource.generation,
-        synced_gen=resource.synced_gen,
-        is_ready=resource.is_ready,
-        finalizers=resource.finalizers,
-        deletion_requested_at_ms=resource.deletion_requested_at_ms or 0,
-        frozen_until_ms=resource.frozen_until_ms or 0,
-        quarantined=resource.quarantined,
-        labels=resource.labels,
-        kind_version=resource.kind_version,
-        phase=resource.phase,
-    )
+    message = pb.Resource()
+    fill_resource(message, resource)
+    return message
+
+
+def fill_resource(message: pb.Resource, resource: Resource) -> None:
+    """Encode in place: a task frame holds its resource without copying it there."""
+    message.id = encode_uid(resource.uid)
+    message.kind = resource.kind
+    message.name = resource.name
+    message.kind_version = resource.kind_version
+    message.generation = resource.generation
+    message.synced_gen = resource.synced_gen
+    message.phase = resource.phase
+    if resource.spec_json:
+        message.spec = resource.spec_json
+    if resource.status_json:
+        message.status = resource.status_json
+    if resource.labels:
+        message.labels.update(resource.labels)
+    _fill_rare(message, resource)
+
+
+def _fill_rare(message: pb.Resource, resource: Resource) -> None:
+    if resource.owner_uid:
+        message.owner_id = encode_uid(resource.owner_uid)
+    if resource.root_uid:
+        message.root_id = encode_uid(resource.root_uid)
+    if resource.is_ready:
+        message.is_ready = True
+    if resource.finalizers:
+        message.finalizers.extend(resource.finalizers)
+    if resource.deletion_requested_at_ms:
+        message.deletion_requested_at_ms = resource.deletion_requested_at_ms
+    if resource.frozen_until_ms:
+        message.frozen_until_ms = resource.frozen_until_ms
+    if resource.quarantined:
+        message.quarantined = True
 
 
 def decode_resource(message: pb.Resource) -> Resource:

@@ -19,6 +19,7 @@ from stdworker.wire.convert import (
     decode_resource,
     encode_resource,
     encode_uid,
+    fill_resource,
 )
 from stdworker.wire.generated import worker_pb2 as pb
 
@@ -78,27 +79,28 @@ def encode_task(
 
 
 def _encode_compose(message: pb.StageTask, request: ReactionRequest) -> None:
-    message.compose_req.root.CopyFrom(encode_resource(request.resource))
+    fill_resource(message.compose_req.root, request.resource)
     message.compose_req.observed.extend(map(encode_resource, request.observed))
 
 
 def _encode_work(message: pb.StageTask, request: ReactionRequest) -> None:
-    message.work_req.resource.CopyFrom(encode_resource(request.resource))
-    message.work_req.status = request.resource.status_json or b""
+    fill_resource(message.work_req.resource, request.resource)
+    if request.resource.status_json:
+        message.work_req.status = request.resource.status_json
 
 
 def _encode_rollup(message: pb.StageTask, request: ReactionRequest) -> None:
-    message.rollup_req.root.CopyFrom(encode_resource(request.resource))
+    fill_resource(message.rollup_req.root, request.resource)
     message.rollup_req.descendants.extend(map(encode_resource, request.descendants))
     message.rollup_req.status = request.resource.status_json or b""
 
 
 def _encode_delete(message: pb.StageTask, request: ReactionRequest) -> None:
-    message.delete_req.resource.CopyFrom(encode_resource(request.resource))
+    fill_resource(message.delete_req.resource, request.resource)
 
 
 def _encode_operate(message: pb.StageTask, request: ReactionRequest) -> None:
-    message.operate_req.resource.CopyFrom(encode_resource(request.resource))
+    fill_resource(message.operate_req.resource, request.resource)
     operation = request.operation or Operation("")
     message.operate_req.operation.CopyFrom(
         pb.Operation(
@@ -112,7 +114,7 @@ def _encode_operate(message: pb.StageTask, request: ReactionRequest) -> None:
 
 
 def _encode_react(message: pb.StageTask, request: ReactionRequest) -> None:
-    message.react_req.resource.CopyFrom(encode_resource(request.resource))
+    fill_resource(message.react_req.resource, request.resource)
     if request.transition is not None:
         message.react_req.transition = TRANSITION_NUMBERS[request.transition]
     message.react_req.dedup_token = request.dedup_token

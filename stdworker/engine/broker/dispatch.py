@@ -166,7 +166,7 @@ class Dispatcher:
                 self._refuse(session, claim, f"the task is {size} bytes; a message holds at most {MESSAGE_BYTES_MAX}")
                 continue
             session.hold(Running(claim.lease, claim.pair, claim.stage, expires))
-            tasks.append(task)
+            tasks.append((task, size))
         session.outbox.put_tasks(tasks)
 
 

@@ -29,7 +29,7 @@ log = logging.getLogger("stdworker.broker")
 SUBSCRIBE_SECONDS = 30.0  # from the start of a call to its first frame
 FAREWELL_SECONDS = 5.0  # from a goodbye to the end: for storing and telling the last results
 CANCELLED_SECONDS = 0.1  # a broken stream reads like a goodbye first; its cancellation follows
-COMPRESS_BYTES = 16 * 1024  # smaller frames cost more time than they save
+COMPRESS_BYTES = 256 * 1024  # below, compressing takes longer than sending
 
 OPTIONS = (
     *LIMITS,

@@ -29,7 +29,7 @@ class Outbox:
         self.extensions = extensions
         self.closed = False
         self._configs: dict[KindVersion, ProviderConfig] = {}
-        self._tasks: deque[pb.StageTask] = deque()
+        self._tasks: deque[tuple[pb.StageTask, int]] = deque()
         self._cancels: dict[Lease, str] = {}
         self._settled: deque[Lease] = deque()
         self._drain: str | None = None
@@ -42,7 +42,8 @@ class Outbox:
         self._configs[pair] = config
         self._changed()
 
-    def put_tasks(self, tasks: Iterable[pb.StageTask]) -> None:
+    def put_tasks(self, tasks: Iterable[tuple[pb.StageTask, int]]) -> None:
+        """Tasks, each with its size in bytes."""
         self._tasks.extend(tasks)
         self._changed()
 
@@ -119,16 +120,18 @@ class Outbox:
         return None
 
     def _take_tasks(self) -> pb.WorkStreamServerMsg:
-        first = self._tasks.popleft()
+        first, size = self._tasks.popleft()
         if "batch" not in self.extensions or not self._tasks:
             return pb.WorkStreamServerMsg(task=first)
-        batch, size = [first], first.ByteSize()
+        batch = [first]
         while self._tasks and len(batch) < BATCH_TASKS_MAX:
-            size += self._tasks[0].ByteSize()
+            size += self._tasks[0][1]
             if size > BATCH_BYTES_MAX:
                 break
-            batch.append(self._tasks.popleft())
-        return pb.WorkStreamServerMsg(tasks=pb.TaskBatch(tasks=batch))
+            batch.append(self._tasks.popleft()[0])
+        frame = pb.WorkStreamServerMsg()
+        frame.tasks.tasks.extend(batch)
+        return frame
 
     def _take_settled(self) -> pb.WorkStreamServerMsg:
         leases = [self._settled.popleft() for _ in range(min(len(self._settled), BATCH_LEASES_MAX))]
