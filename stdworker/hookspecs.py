@@ -13,6 +13,7 @@ from stdworker.model.task import Provider, Result, Task
 if TYPE_CHECKING:
     import click
 
+    from stdworker.model.kind_file import KindFile
     from stdworker.model.settings import WorkerSettings
 
 PROJECT = "stdworker"
@@ -31,8 +32,8 @@ def stdworker_providers(settings: WorkerSettings) -> Iterable[Provider | Stdwork
 
 
 @hookspec
-def stdworker_kinds() -> Iterable[Mapping[str, Any]]:
-    """Kind files (manifest plus `default_config`) to ship, for `dev` and `conctl apply`."""
+def stdworker_kinds(settings: WorkerSettings) -> Iterable[Mapping[str, Any] | KindFile]:
+    """Kind files (manifest plus `default_config`) to ship, for `stdworker kinds` and so for an engine."""
     return ()
 
 

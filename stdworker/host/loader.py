@@ -40,6 +40,7 @@ log = logging.getLogger("stdworker.plugins")
 class Plugin:
     """One entry point and what became of it.
 
+    `kinds` are those it serves, each with the place that its provider names as origin ("" if none).
     `hooks` is a plugin manager of its own, so that nothing a plugin does to a hook call reaches another; None
     when it could not be loaded. `errors` are sentences, `tracebacks` (one for each, may be "") for its author.
     """
@@ -48,7 +49,7 @@ class Plugin:
     distribution: str
     version: str
     module: str
-    kinds: list[KindVersion] = field(default_factory=list)
+    kinds: dict[KindVersion, str] = field(default_factory=dict)
     errors: list[str] = field(default_factory=list)
     tracebacks: list[str] = field(default_factory=list)
     hooks: pluggy.PluginManager | None = None
@@ -133,9 +134,9 @@ class Plugins:
                 _serve(registry, plugin, provider)
         return registry
 
-    def kind_files(self) -> list[KindFile]:
+    def kind_files(self, settings: WorkerSettings) -> list[KindFile]:
         """The kind files that plugins ship; one that is not legal is recorded."""
-        return [found for plugin in self._plugins for found in _kind_files(plugin)]
+        return [found for plugin in self._plugins for found in _kind_files(plugin, settings)]
 
     def add_commands(self, group: click.Group) -> None:
         """Let plugins add commands to the command line."""
@@ -174,12 +175,12 @@ def _serve(registry: Registry, plugin: Plugin, provider: Provider | StdworkerErr
             raise
         plugin.fail(error, "a provider can't be served")
     else:
-        plugin.kinds.append(provider.kind)
+        plugin.kinds[provider.kind] = place
 
 
-def _kind_files(plugin: Plugin) -> Iterator[KindFile]:
-    for document in plugin.call("stdworker_kinds"):
+def _kind_files(plugin: Plugin, settings: WorkerSettings) -> Iterator[KindFile]:
+    for document in plugin.call("stdworker_kinds", settings=settings):
         try:
-            yield KindFile.of(document, where=plugin.origin)
+            yield document if isinstance(document, KindFile) else KindFile.of(document, where=plugin.origin)
         except StdworkerError as error:
             plugin.fail(error)

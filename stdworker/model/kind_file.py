@@ -27,8 +27,9 @@ _SCHEMAS = ("spec_schema", "status_schema", "config_schema")
 
 @dataclass(frozen=True, slots=True)
 class KindFile:
-    """A kind and the lowest layer of its config. `where` says where it was written."""
+    """A kind and the lowest layer of its config. `document` is all of it, verbatim; `where` it was written."""
 
+    document: RawJson
     manifest: Manifest
     default_config: RawJson | None = None
     default_bundle: bytes | None = None
@@ -58,6 +59,7 @@ class KindFile:
         if violations:
             raise ManifestError(violations, where=document.where)
         return cls(
+            document.raw,
             Manifest.from_document(manifest, where=document.where),
             config,
             None if bundle is None else base64.b64decode(bundle.value()),

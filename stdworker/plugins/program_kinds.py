@@ -19,7 +19,7 @@ from stdworker.model.kind_file import KIND_FILE, KindFile
 PREFIX = "stdworker-kind-"
 KIND_FILE_BYTES_MAX = 4 << 20
 
-log = logging.getLogger("stdworker.plugins")
+log = logging.getLogger("stdworker.kinds")
 
 Named = dict[KindVersion, list[str]]
 

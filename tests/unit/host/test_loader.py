@@ -74,7 +74,7 @@ def test_a_plugin_serves_its_kinds_and_says_where_they_come_from(site):
     assert registry.origin(KindVersion("greeter")) == "plugin greet (stdworker-plugin-greet 1.2)"
     assert (plugin.name, plugin.distribution, plugin.version) == ("greet", "stdworker-plugin-greet", "1.2")
     assert plugin.module == module
-    assert plugin.kinds == [KindVersion("greeter")]
+    assert plugin.kinds == {KindVersion("greeter"): ""}
     assert not plugins.broken
 
 
@@ -298,7 +298,7 @@ def test_kind_files_of_plugins_are_read_and_illegal_ones_recorded(site):
     )
     plugins = site.load()
 
-    [found] = plugins.kind_files()
+    [found] = plugins.kind_files(SETTINGS)
 
     assert found.pair == KindVersion("a")
     assert found.default_config == b'{"settings":1}'
