@@ -5,17 +5,24 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import pwd
 import re
+import shutil
 import signal
+import socket
 import subprocess
 import sys
+import tempfile
 import threading
+import time
+import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import grpc
 import grpc.aio
+import psycopg
 import pytest
 
 from stdworker.model.task import Lease
@@ -218,3 +225,82 @@ def serve(tmp_path: Path) -> Iterator[Callable[..., ServeProcess]]:
     yield start
     for server in started:
         server.kill()
+
+
+# ---- Postgres ----
+
+
+class PostgresServer:
+    """A real Postgres in a folder of its own, on a port that the system chose. Loopback only."""
+
+    SETTINGS = ("fsync=off", "full_page_writes=off", "max_connections=60", "listen_addresses=127.0.0.1")
+
+    def __init__(self, binaries: Path, folder: Path) -> None:
+        self._binaries = binaries
+        self._user = pwd.getpwnam("postgres") if os.getuid() == 0 else None
+        if self._user is not None:
+            os.chown(folder, self._user.pw_uid, self._user.pw_gid)
+        self._run("initdb", "-D", folder / "data", "-U", "postgres", "-A", "trust", "-E", "UTF8", "--no-sync")
+        with socket.create_server(("127.0.0.1", 0)) as probe:
+            self.port = probe.getsockname()[1]
+        settings = [*self.SETTINGS, f"port={self.port}", f"unix_socket_directories={folder}"]
+        self._log = (folder / "log").open("w")
+        self._process = subprocess.Popen(
+            [binaries / "postgres", "-D", folder / "data", *(part for setting in settings for part in ("-c", setting))],
+            stdout=self._log,
+            stderr=subprocess.STDOUT,
+            stdin=subprocess.DEVNULL,
+            **self._identity(),
+        )
+        self._run("pg_isready", "-h", "127.0.0.1", "-p", str(self.port), "-t", str(HANG_SECONDS), tries=300)
+
+    def create_database(self) -> str:
+        """The URL of a new, empty database."""
+        name = f"test_{uuid.uuid4().hex}"
+        with psycopg.connect(f"{self.url}/postgres", autocommit=True) as connection:
+            connection.execute(f"CREATE DATABASE {name}")
+        return f"{self.url}/{name}"
+
+    @property
+    def url(self) -> str:
+        return f"postgresql://postgres@127.0.0.1:{self.port}"
+
+    def stop(self) -> None:
+        self._process.send_signal(signal.SIGINT)
+        self._process.wait(HANG_SECONDS)
+        self._log.close()
+
+    def _identity(self) -> dict[str, Any]:
+        """Postgres refuses to run as root."""
+        return {} if self._user is None else {"user": self._user.pw_uid, "group": self._user.pw_gid, "extra_groups": []}
+
+    def _run(self, program: str, *arguments: object, tries: int = 1) -> None:
+        for _ in range(tries):
+            command = [str(self._binaries / program), *map(str, arguments)]
+            done = subprocess.run(command, capture_output=True, text=True, check=False, cwd="/", **self._identity())
+            if done.returncode == 0:
+                return
+            time.sleep(0.05)
+        raise AssertionError(f"{program} failed: {done.stdout}{done.stderr}")
+
+
+def _postgres_binaries() -> Path | None:
+    found = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"), key=lambda path: int(path.parts[-3]))
+    on_path = shutil.which("initdb")
+    return found[-1].parent if found else Path(on_path).resolve().parent if on_path else None
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[PostgresServer]:
+    """A Postgres server for the session; `create_database()` gives each test its own."""
+    binaries = _postgres_binaries()
+    if binaries is None:
+        if os.environ.get("CI"):
+            pytest.fail("CI must have Postgres: initdb was found neither on PATH nor under /usr/lib/postgresql")
+        pytest.skip("Postgres is not installed: initdb was found neither on PATH nor under /usr/lib/postgresql")
+    with tempfile.TemporaryDirectory(prefix="postgres-") as folder:
+        server = PostgresServer(binaries, Path(folder))
+        try:
+            yield server
+        finally:
+            server.stop()

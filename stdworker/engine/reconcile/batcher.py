@@ -18,7 +18,7 @@ from typing import Any
 from stdworker.engine.reconcile.clock import Clock
 from stdworker.engine.reconcile.kinds import Kinds
 from stdworker.engine.reconcile.unit import Limits, Positions, UnitOfWork
-from stdworker.engine.reconcile.watch import Hint
+from stdworker.engine.reconcile.watch import Hint, encode
 from stdworker.engine.store import catalog
 from stdworker.engine.store.contract import Connection, Database
 from stdworker.errors import StdworkerError, StoreError
@@ -62,6 +62,8 @@ class Batcher:
     limits: Limits
     publish: Callable[[set[Hint]], None]
     follow_up: Verb
+    source: str
+    """Marks what this engine announces, so that it does not listen to itself."""
     _loop: asyncio.AbstractEventLoop = field(default_factory=asyncio.get_running_loop)
     _pending: deque[Call] = field(default_factory=deque)
     _arrived: threading.Condition = field(default_factory=threading.Condition)
@@ -70,6 +72,7 @@ class Batcher:
     _threads: list[threading.Thread] = field(default_factory=list)
     _positions: Positions = field(default_factory=Positions)
     _kinds: Kinds = field(default_factory=Kinds)
+    _now_ms: int = 0
 
     def start(self) -> None:
         for connection in [self.database.connect() for _ in range(self.database.writers)]:
@@ -174,7 +177,7 @@ class Batcher:
         connection.begin()
         kinds = self._fresh_kinds(connection)
         for verb, calls in by_verb.items():
-            uow = UnitOfWork(connection, kinds, self.clock.now_ms(), self._positions, self.limits)
+            uow = UnitOfWork(connection, kinds, self._now(), self._positions, self.limits)
             answers += zip(calls, verb.run(uow, [call.argument for call in calls]), strict=True)
             uow.flush()
             hints |= uow.hints
@@ -182,8 +185,15 @@ class Batcher:
         if batch[0].verb.dry:
             connection.rollback()
             return answers, set(), False
+        if hints:
+            connection.announce(encode(hints, self.source))
         connection.commit()
         return answers, hints, follow_up
+
+    def _now(self) -> int:
+        """The clock, but never backwards: what is queued now may run now."""
+        self._now_ms = max(self._now_ms, self.clock.now_ms())
+        return self._now_ms
 
     def _fresh_kinds(self, connection: Connection) -> Kinds:
         if catalog.revision(connection) != self._kinds.revision:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import secrets
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -16,7 +17,7 @@ from stdworker.engine.reconcile.batcher import Batcher
 from stdworker.engine.reconcile.clock import Clock, SystemClock
 from stdworker.engine.reconcile.ticks import Ticks
 from stdworker.engine.reconcile.unit import Limits
-from stdworker.engine.reconcile.watch import Watch, Watches
+from stdworker.engine.reconcile.watch import Watch, Watches, decode
 from stdworker.engine.store import lists
 from stdworker.engine.store.contract import Connection, Database
 from stdworker.engine.store.records import (
@@ -70,7 +71,10 @@ class Engine:
         self.options = options
         self._database = database
         self._watches = Watches()
-        self._batcher = Batcher(database, clock, limits, self._watches.publish, verbs.FOLLOW_UP)
+        self._id = secrets.token_hex(8)
+        self._batcher = Batcher(database, clock, limits, self._watches.publish, verbs.FOLLOW_UP, self._id)
+        self._loop = asyncio.get_running_loop()
+        self._stop_listening = database.listen(self._hear)
         self._readers = ThreadPoolExecutor(READERS, thread_name_prefix="engine-reader")
         self._own = threading.local()
         self._open: list[Connection] = []
@@ -100,6 +104,7 @@ class Engine:
     async def close(self) -> None:
         self.ticks.stop()
         await self._batcher.close()
+        await asyncio.to_thread(self._stop_listening)
         await asyncio.to_thread(self._readers.shutdown)
         for connection in self._open:
             connection.close()
@@ -108,6 +113,11 @@ class Engine:
     def watch(self) -> Watch:
         """Hints of what may have changed; use it as an async context manager."""
         return Watch(self._watches)
+
+    def _hear(self, message: str) -> None:
+        source, hints = decode(message)
+        if source != self._id:
+            self._loop.call_soon_threadsafe(self._watches.publish, hints)
 
     # ---- broker verbs ----
 

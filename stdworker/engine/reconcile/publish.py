@@ -91,7 +91,7 @@ def _save(uow: UnitOfWork, manifest: Manifest, version: int, policy: KindPolicy)
 
 
 def _content_version(manifest: Manifest) -> int:
-    """The same for the same reactions and schemas, never 0."""
+    """The same for the same reactions and schemas, never 0; 53 bits, which every JSON peer reads exactly."""
     document = manifest.document()
     content = dumps([document.get(name) for name in ("reactions", *_SCHEMAS, "finalizer_name")])
-    return int.from_bytes(hashlib.sha256(content).digest()[:8], "big") >> 1 or 1
+    return int.from_bytes(hashlib.sha256(content).digest()[:8], "big") >> 11 or 1

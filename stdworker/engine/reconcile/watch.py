@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Iterable
 from typing import Literal, NamedTuple
 
@@ -10,6 +11,7 @@ from stdworker.model.kind import KindVersion
 from stdworker.model.resource import Ref
 
 PENDING_HINTS_MAX = 10_000
+ANNOUNCED_MAX = 50
 
 Topic = Literal["work", "config", "resource", "voided"]
 
@@ -24,6 +26,20 @@ class Hint(NamedTuple):
     topic: Topic
     pair: KindVersion | None = None
     ref: Ref | None = None
+
+
+def encode(hints: Iterable[Hint], source: str) -> str:
+    """Hints for other processes, without what would make them long: which resource."""
+    told = sorted({(hint.topic, *(hint.pair if hint.topic != "resource" and hint.pair else ("", 0))) for hint in hints})
+    if len(told) > ANNOUNCED_MAX:
+        told = sorted({(topic, "", 0) for topic, _, _ in told})
+    return json.dumps([source, told], separators=(",", ":"))
+
+
+def decode(message: str) -> tuple[str, set[Hint]]:
+    """The source and its hints."""
+    source, told = json.loads(message)
+    return source, {Hint(topic, KindVersion(kind, version) if kind else None) for topic, kind, version in told}
 
 
 class Watch:

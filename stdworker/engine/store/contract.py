@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 Row = tuple[Any, ...]
@@ -35,6 +35,10 @@ class Connection(Protocol):
         """Wait until this transaction is the only one that evaluates rechecks."""
         ...
 
+    def announce(self, message: str) -> None:
+        """Tell every engine on this database, once this transaction is committed."""
+        ...
+
     def close(self) -> None: ...
 
 
@@ -50,6 +54,10 @@ class Database(Protocol):
         ...
 
     def connect(self, *, read_only: bool = False) -> Connection: ...
+
+    def listen(self, hear: Callable[[str], None]) -> Callable[[], None]:
+        """Call `hear`, on a thread, with what engines announce; answers what ends it."""
+        ...
 
     def is_retryable(self, error: Exception) -> bool:
         """Did the transaction lose a race that it may win when it is run again?"""

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Sequence
+import threading
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import orjson
@@ -18,6 +19,9 @@ from stdworker.errors import StoreError
 
 WRITERS = 3
 CONNECT_SECONDS = 10
+CHANNEL = "stdworker"
+LISTEN_PAUSE_SECONDS = 0.5
+LISTEN_AGAIN_SECONDS = 1.0
 RECHECK_LOCK = 0x5354_4457_0001  # "STDW", the first lock
 MIGRATION_LOCK = 0x5354_4457_0002
 
@@ -34,12 +38,14 @@ class _Spelling:
         return f"(SELECT {picks} FROM jsonb_array_elements(CAST(:rows AS jsonb)) AS j(value))"
 
     def ids(self, parameter: str) -> str:
-        return (
-            f"(SELECT CAST(j.value AS bigint) FROM jsonb_array_elements_text(CAST(:{parameter} AS jsonb)) AS j(value))"
-        )
+        return self._array(parameter, "CAST(j.value AS bigint)")
 
     def names(self, parameter: str) -> str:
-        return f"(SELECT j.value FROM jsonb_array_elements_text(CAST(:{parameter} AS jsonb)) AS j(value))"
+        return self._array(parameter, "j.value")
+
+    def _array(self, parameter: str, column: str) -> str:
+        elements = f"jsonb_array_elements_text(CAST(:{parameter} AS jsonb)) AS j(value)"
+        return f"(SELECT {column} FROM {elements}) AS {parameter}"
 
     def lock(self, alias: str, *, skip: bool) -> str:
         return f"FOR UPDATE OF {alias}" + (" SKIP LOCKED" if skip else "")
@@ -88,6 +94,9 @@ class PostgresConnection:
     def lock_rechecks(self) -> None:
         self._db.execute("SELECT pg_advisory_xact_lock(%s)", (RECHECK_LOCK,))
 
+    def announce(self, message: str) -> None:
+        self._db.execute("SELECT pg_notify(%s, %s)", (CHANNEL, message))
+
     def close(self) -> None:
         self._db.close()
 
@@ -102,6 +111,34 @@ class PostgresConnection:
         if rows is not None:
             parameters["rows"] = orjson.dumps(rows).decode()
         return self._db.execute(_sql(statement).encode(), parameters)
+
+
+class _Listener(threading.Thread):
+    """Hears what engines announce. What is lost with a connection is only a hint."""
+
+    def __init__(self, url: str, hear: Callable[[str], None]) -> None:
+        super().__init__(name="engine-listener", daemon=True)
+        self._url = url
+        self._hear = hear
+        self._stopped = threading.Event()
+
+    def run(self) -> None:
+        while not self._stopped.is_set():
+            try:
+                with psycopg.connect(self._url, autocommit=True, connect_timeout=CONNECT_SECONDS) as db:
+                    db.execute(f"LISTEN {CHANNEL}")
+                    self._pass_on(db)
+            except psycopg.Error:
+                self._stopped.wait(LISTEN_AGAIN_SECONDS)
+
+    def _pass_on(self, db: psycopg.Connection[Row]) -> None:
+        while not self._stopped.is_set():
+            for notice in db.notifies(timeout=LISTEN_PAUSE_SECONDS, stop_after=1):
+                self._hear(notice.payload)
+
+    def stop(self) -> None:
+        self._stopped.set()
+        self.join()
 
 
 class PostgresDatabase:
@@ -128,6 +165,11 @@ class PostgresDatabase:
 
     def connect(self, *, read_only: bool = False) -> PostgresConnection:
         return PostgresConnection(self.url, read_only=read_only)
+
+    def listen(self, hear: Callable[[str], None]) -> Callable[[], None]:
+        listener = _Listener(self.url, hear)
+        listener.start()
+        return listener.stop
 
     def is_retryable(self, error: Exception) -> bool:
         return isinstance(error, _RETRYABLE)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +28,7 @@ class _Spelling:
         return f"(SELECT {picks} FROM json_each(:rows))"
 
     def ids(self, parameter: str) -> str:
-        return f"(SELECT value FROM json_each(:{parameter}))"
+        return f"(SELECT value FROM json_each(:{parameter})) AS {parameter}"
 
     names = ids
 
@@ -77,6 +77,9 @@ class SqliteConnection:
     def lock_rechecks(self) -> None:
         return None  # a writer is alone
 
+    def announce(self, message: str) -> None:
+        return None  # the database has one engine
+
     def close(self) -> None:
         self._db.close()
 
@@ -113,6 +116,9 @@ class SqliteDatabase:
 
     def connect(self, *, read_only: bool = False) -> SqliteConnection:
         return SqliteConnection(self.path, read_only=read_only)
+
+    def listen(self, hear: Callable[[str], None]) -> Callable[[], None]:
+        return lambda: None
 
     def is_retryable(self, error: Exception) -> bool:
         return False

@@ -103,8 +103,8 @@ class World:
     def phase(self, ref: str) -> str:
         return str(self.get(ref).phase)
 
-    def condition(self, ref: str, type: str) -> Any:
-        return next(c for c in self.get(ref).conditions if c.type == type)
+    def condition(self, ref: str, name: str) -> Any:
+        return next(c for c in self.get(ref).conditions if c.type == name)
 
     def exists(self, ref: str) -> bool:
         kind, name = ref.split("/")

@@ -3,7 +3,8 @@
 import pytest
 
 from stdworker.errors import Retry, Terminal
-from stdworker.model.outcome import Outcome
+from stdworker.model.json_text import RawJson, join_members
+from stdworker.model.outcome import ChildSpec, DepEdge, Outcome, ValueFlow
 
 
 @pytest.fixture
@@ -165,27 +166,17 @@ def test_what_flows_keeps_its_tokens(world):
     world.leaf("vm")
     world.on("net", lambda claim: Outcome(status=claim.resource.spec_json))
     world.composite()
-    big = "123456789012345678901234567890"
-    document = (
-        '{"children":[["net/n",{"a/b":{"x":1.0,"y":%s}}],["vm/v"]],"edges":[["vm/v","net/n",[["/in","/a~1b"]]]]}' % big
-    )
-    from stdworker.engine.store.records import ApplyDocument
-    from stdworker.model.json_text import RawJson
-    from stdworker.model.outcome import ChildSpec, DepEdge, ValueFlow
+    value = RawJson(b'{"x":1.0,"y":123456789012345678901234567890}')
 
     def compose(claim):
-        children = [
-            ChildSpec("net", 1, "n", RawJson(b'{"a/b":{"x":1.0,"y":%s}}' % big.encode())),
-            ChildSpec("vm", 1, "v"),
-        ]
-        return Outcome(
-            children=children, edges=[DepEdge(world.ref("vm/v"), world.ref("net/n"), [ValueFlow("/in", "/a~1b")])]
-        )
+        children = [ChildSpec("net", 1, "n", join_members({"a/b": value})), ChildSpec("vm", 1, "v")]
+        edges = [DepEdge(world.ref("vm/v"), world.ref("net/n"), [ValueFlow("/in", "/a~1b")])]
+        return Outcome(children=children, edges=edges)
 
     world.on("group", compose, "compose")
-    world.do(world.engine.apply([ApplyDocument("group", 1, "g", RawJson(document.encode()))], "test"))
+    world.group("g")
     world.work()
-    assert world.get("vm/v").spec == b'{"in":{"x":1.0,"y":%s}}' % big.encode()
+    assert world.get("vm/v").spec == b'{"in":' + value + b"}"
 
 
 def test_edges_and_dependencies_are_shown(world, pair):
