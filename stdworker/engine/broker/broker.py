@@ -16,6 +16,7 @@ from collections.abc import Callable, Coroutine, Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from stdworker.engine.broker import metrics
 from stdworker.engine.broker.attesting import Attester
 from stdworker.engine.broker.configs import ConfigPush, has_content
 from stdworker.engine.broker.convert import decode_complete, decode_leases
@@ -35,6 +36,7 @@ from stdworker.wire.generated import worker_pb2 as pb
 
 log = logging.getLogger("stdworker.broker")
 
+FAREWELL_SECONDS = 5.0  # for storing what arrived before the end
 POLL_SECONDS = 1.0  # hints may be lost: this often the store is asked without one
 
 
@@ -90,6 +92,7 @@ class Broker:
         """Take a stream in. Close it in the end, also when this raises."""
         session = Session(subscription, self._clock())
         self.sessions.add(session)
+        metrics.STREAMS.set(len(self.sessions))
         try:
             await self._prime(session)
         except BaseException:
@@ -108,7 +111,9 @@ class Broker:
     async def receive(self, session: Session, message: pb.WorkStreamClientMsg) -> None:
         """Take in one frame. Waits when results arrive faster than they are stored, or answers aren't read."""
         session.heard_at = self._clock()
-        session.silent = False
+        if session.silent:
+            session.silent = False
+            self._dispatcher.heat(session.pairs)
         match message.WhichOneof("body"):
             case "completes":
                 for complete in message.completes.completes:
@@ -132,12 +137,14 @@ class Broker:
         if session not in self.sessions:
             return
         self.sessions.discard(session)
+        metrics.STREAMS.set(len(self.sessions))
         session.open = False
         session.outbox.close()
         self._attester.forget(session)
         if goodbye or self.draining:
             self._releaser.release(session.leases(), counted=False)
         else:
+            metrics.LOST.inc()
             self._releaser.keep(session.running.values(), self._clock() + self._options.reconnect_seconds)
         session.running.clear()
         self._check_idle()
@@ -231,6 +238,7 @@ class Broker:
             log.warning("%d tasks were not finished in time and are released", held)
         for session in list(self.sessions):
             self.close(session, goodbye=True)
+        await _first(self._settler.wait_empty(), seconds=FAREWELL_SECONDS)
         self._releaser.give_up()
         await self._releaser.flush()
 

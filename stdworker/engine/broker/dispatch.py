@@ -12,6 +12,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
 
+from stdworker.engine.broker import metrics
 from stdworker.engine.broker.configs import ConfigPush
 from stdworker.engine.broker.convert import encode_claim
 from stdworker.engine.broker.releasing import Releaser
@@ -168,6 +169,7 @@ class Dispatcher:
             session.hold(Running(claim.lease, claim.pair, claim.stage, expires))
             tasks.append((task, size))
         session.outbox.put_tasks(tasks)
+        metrics.TASKS.inc(len(tasks))
 
 
 def rotated(items: list[T], turn: int) -> list[T]:

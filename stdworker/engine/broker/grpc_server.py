@@ -134,9 +134,13 @@ class GrpcServer:
         self, session: Session, context: Context, reading: asyncio.Task[None], writing: asyncio.Task[None]
     ) -> None:
         """The worker sends no more: store and tell its last results, release what it still holds."""
-        if isinstance(error := reading.exception(), ProtocolError):
+        error = reading.exception()
+        if isinstance(error, ProtocolError):
             log.warning("worker %s breaks the contract: %s", session.worker, error)
             await context.abort(grpc.StatusCode.INVALID_ARGUMENT, str(error))
+        if error is not None:
+            log.error("reading from worker %s failed", session.worker, exc_info=error)
+            await context.abort(grpc.StatusCode.INTERNAL, "the broker failed")
         if session.running:
             await asyncio.sleep(CANCELLED_SECONDS)  # this call is cancelled now if the stream broke
         await session.wait_settled(FAREWELL_SECONDS)

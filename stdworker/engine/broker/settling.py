@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
+from stdworker.engine.broker import metrics
 from stdworker.engine.broker.session import Session
 from stdworker.engine.reconcile import Engine
 from stdworker.engine.store.records import Settlement
@@ -32,6 +33,8 @@ class Settler:
         self._settled = settled
         self._waiting: list[Arrived] = []
         self._added = asyncio.Event()
+        self._empty = asyncio.Event()
+        self._empty.set()
         self._room = asyncio.Event()
         self._room.set()
 
@@ -39,6 +42,7 @@ class Settler:
         session.begin_settling(settlement.lease.token)
         self._waiting.append(Arrived(session, pair, settlement))
         self._added.set()
+        self._empty.clear()
         if len(self._waiting) >= WAITING_MAX:
             self._room.clear()
 
@@ -46,13 +50,20 @@ class Settler:
         """Wait until results are stored faster than they arrive."""
         await self._room.wait()
 
+    async def wait_empty(self) -> None:
+        """Wait until all results are stored."""
+        await self._empty.wait()
+
     async def tick(self) -> None:
         await self._added.wait()
         batch = self._waiting[:BATCH_MAX]
-        await self._engine.settle([arrived.settlement for arrived in batch], self._broker)
+        landed = await self._engine.settle([arrived.settlement for arrived in batch], self._broker)
+        metrics.LANDED.inc(sum(landed))
+        metrics.STALE.inc(len(landed) - sum(landed))
         del self._waiting[: len(batch)]
         if not self._waiting:
             self._added.clear()
+            self._empty.set()
         if len(self._waiting) < WAITING_MAX:
             self._room.set()
         self._tell(batch)

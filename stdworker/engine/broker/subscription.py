@@ -12,6 +12,7 @@ from stdworker.wire.generated import worker_pb2 as pb
 
 INFLIGHT_MAX = 10_000  # tasks that one stream may hold, whatever it asks for
 PAIRS_MAX = 1_000
+NAME_CHARACTERS_MAX = 128
 
 _numbers = itertools.count(1)
 
@@ -61,6 +62,6 @@ def _pairs(told: pb.Subscribe, inflight_max: int) -> dict[KindVersion, int]:
 
 
 def _name(info: pb.WorkerInfo, peer: str) -> str:
-    if info.name:
-        return info.name
-    return f"{info.hostname}:{info.pid}" if info.hostname else peer
+    """What the worker calls itself, fit for a log line."""
+    told = info.name or (f"{info.hostname}:{info.pid}" if info.hostname else peer)
+    return "".join(c if c.isprintable() else "?" for c in told[:NAME_CHARACTERS_MAX])

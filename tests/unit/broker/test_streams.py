@@ -6,6 +6,7 @@ import asyncio
 
 import grpc
 import pytest
+from prometheus_client import REGISTRY
 
 from stdworker.model.task import Lease
 from stdworker.wire.generated import worker_pb2 as pb
@@ -65,6 +66,17 @@ async def test_a_version_that_is_absent_or_zero_means_version_one(scene):
     await worker.send(subscribe=pb.Subscribe(kinds=["other", "leaf"], kind_versions=[0], max_inflight=1))
 
     assert (await worker.task()).kind_version == 1
+
+
+async def test_a_worker_is_known_by_the_name_it_gives_itself_made_fit_for_a_log(scene):
+    scene.engine.queue("a")
+    worker = scene.worker()
+    info = pb.WorkerInfo(name="rack\n7", hostname="h", pid=1)
+    await worker.send(subscribe=pb.Subscribe(kinds=["leaf"], max_inflight=1, worker_info=info))
+    await worker.task()
+
+    (session,) = scene.broker.sessions
+    assert session.worker.startswith("rack?7#")
 
 
 # ---- tasks and results ----
@@ -141,6 +153,21 @@ async def test_a_stale_result_is_told_settled_too_so_that_the_worker_may_forget_
 
     assert (told.lease_token, told.claim_epoch) == (["long-gone"], [3])
     assert len(scene.engine.stale) == 1
+
+
+async def test_landed_and_stale_results_are_counted_apart(scene):
+    def counted(landed):
+        return REGISTRY.get_sample_value("converge_results_total", {"landed": landed})
+
+    before = counted("yes"), counted("stale")
+    scene.engine.queue("a")
+    worker = await scene.worker().subscribe()
+    task = await worker.task()
+    for _ in range(3):
+        await worker.complete(task)
+        await worker.next("settled")
+
+    assert (counted("yes"), counted("stale")) == (before[0] + 1, before[1] + 2)
 
 
 @pytest.mark.parametrize("result", [{"status": b"{oops"}, {"status": b'{"a":1,"a":2}'}, {"output": b"NaN"}])
@@ -471,6 +498,20 @@ async def test_what_is_not_finished_when_the_drain_is_over_is_released_uncounted
 
     assert scene.engine.released == [(lease_of(task), False)]
     assert (await worker.ended())[0] is grpc.StatusCode.UNAVAILABLE
+
+
+async def test_results_received_before_the_end_of_a_drain_are_stored_although_the_store_is_slow(scene):
+    scene.engine.queue("a")
+    worker = await scene.worker().subscribe()
+    scene.engine.failing = {"settle"}
+    await worker.complete(await worker.task())
+    draining = asyncio.create_task(scene.broker.drain(0.01, asyncio.Event()))
+    assert (await worker.ended())[0] is grpc.StatusCode.UNAVAILABLE
+
+    scene.engine.failing = set()
+    await draining
+
+    assert len(scene.engine.settled) == 1
 
 
 async def test_an_aborted_drain_does_not_wait(scene):
