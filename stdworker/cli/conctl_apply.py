@@ -159,8 +159,8 @@ class Applying:
         if self.dry_run:
             click.echo(f"kind {item.name} would be published")
             return
-        answer = self.client.call("PUT", f"/kinds/{_text(item.members, 'kind')}/manifest", body=item.body).content
-        click.echo(f"kind {item.name} published (manifest version {loads(answer)['manifest_version']})")
+        self.client.call("PUT", f"/kinds/{_text(item.members, 'kind')}/manifest", body=item.body)
+        click.echo(f"kind {item.name} published")
 
     def put_config(self, item: Item) -> None:
         if self.dry_run:

@@ -168,7 +168,7 @@ def test_a_wait_on_a_terminal_shows_what_is_missing(conctl, monkeypatch):
 
 def test_kinds_are_listed_shown_and_deleted(conctl):
     kind = f"kind: passing\nkind_version: 3\n{REACTIONS}"
-    assert apply(conctl, kind).stdout.startswith("kind passing@3 published (manifest version ")
+    assert apply(conctl, kind).stdout == "kind passing@3 published\n"
     assert "passing@3" in conctl("list", "kinds", "-o", "name").stdout.split()
     assert "passing  3" in conctl("list", "manifests").stdout
     assert "trigger: specChange" in conctl("get", "kind", "passing@3").stdout
