@@ -4,6 +4,10 @@ import asyncio
 
 import pytest
 
+from stdworker.engine.store.records import Settlement, Want
+from stdworker.model.kind import KindVersion
+from stdworker.model.outcome import ChildSpec, DepEdge, Outcome, ValueFlow
+
 pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("leaf")]
 
 
@@ -106,3 +110,75 @@ async def test_a_leaf_has_no_children_no_dependencies_and_a_graph_of_itself(api)
 @pytest.mark.parametrize("route", ["children", "dependencies", "graph", "events", "wait"])
 async def test_relations_of_nothing_are_not_found(api, route):
     assert (await api.get(f"/resources/leaf/none/{route}")).status_code == 404
+
+
+STACK = {
+    "kind": "stack",
+    "kind_version": 1,
+    "reactions": [{"name": "compose", "trigger": "specChange", "emits": ["children", "edges", "status"]}],
+}
+
+
+@pytest.fixture
+async def stack(api, engine, leaf):
+    """stack/s owns leaf/s-a and leaf/s-b, and the second takes /url from the first."""
+    (await api.put("/kinds/stack/manifest", json=STACK)).raise_for_status()
+    body = {"kind": "stack", "kind_version": 1, "name": "s", "spec": {}}
+    (await api.post("/resources", json=body)).raise_for_status()
+    (claim,) = await engine.claim([Want(KindVersion("stack"), 1, "worker")], "broker")
+    first, second = (ChildSpec("leaf", 1, f"s-{name}", {}) for name in "ab")
+    edge = DepEdge(second.ref, first.ref, [ValueFlow("/from", "/url")])
+    composed = Outcome(status={}, children=[first, second], edges=[edge])
+    assert await engine.settle([Settlement(claim.lease, claim.stage, composed)], "broker") == [True]
+
+
+@pytest.mark.usefixtures("stack")
+async def test_a_graph_holds_the_whole_subtree_and_who_waits_for_whom(api):
+    graph = (await api.get("/resources/stack/s/graph")).json()
+    assert [(node["ref"], node["owner"]) for node in graph["nodes"]] == [
+        ("stack/s", None),
+        ("leaf/s-a", "stack/s"),
+        ("leaf/s-b", "stack/s"),
+    ]
+    assert (graph["edges"], graph["truncated"]) == ([{"from": "leaf/s-b", "to": "leaf/s-a"}], False)
+
+
+@pytest.mark.usefixtures("stack")
+async def test_a_graph_that_is_cut_says_so_and_shows_no_edge_into_nothing(api):
+    graph = (await api.get("/resources/stack/s/graph", params={"limit": 2})).json()
+    assert (len(graph["nodes"]), graph["edges"], graph["truncated"]) == (2, [], True)
+
+
+@pytest.mark.usefixtures("stack")
+async def test_a_dependency_is_shown_with_its_phase_and_the_values_that_flow(api):
+    (found,) = (await api.get("/resources/leaf/s-b/dependencies")).json()["dependencies"]
+    assert found | {"updated_at": ""} == {
+        "kind": "leaf",
+        "name": "s-a",
+        "phase": "Reconciling",
+        "is_ready": False,
+        "health_ok": True,
+        "updated_at": "",
+        "value_mappings": [{"dependent_field": "/from", "source_field": "/url"}],
+    }
+
+
+@pytest.mark.usefixtures("stack")
+async def test_children_are_listed_with_their_owner_and_filtered(api):
+    page = (await api.get("/resources/stack/s/children", params={"name": "-a"})).json()
+    (child,) = page["resources"]
+    assert (page["owner"], child["owner"], child["root"]) == ({"kind": "stack", "name": "s"},) * 3
+    assert child["name"] == "s-a"
+
+
+@pytest.mark.usefixtures("stack")
+async def test_a_root_counts_all_that_is_below_it_and_children_are_no_roots(api):
+    roots = (await api.get("/resources/roots")).json()["roots"]
+    assert [(root["name"], root["resource_count"]) for root in roots] == [("s", 2)]
+
+
+@pytest.mark.usefixtures("stack")
+async def test_an_owned_resource_is_not_declared_by_hand(api):
+    body = {"kind": "leaf", "kind_version": 1, "name": "s-a", "spec": {}}
+    answer = await api.post("/resources", json=body)
+    assert (answer.status_code, "stack/s" in answer.json()["detail"]) == (409, True)
