@@ -5,6 +5,7 @@ This module is what a plugin author imports. What needs gRPC (`serve`, `run_work
 
 from __future__ import annotations
 
+import os
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +20,11 @@ from stdworker.model.task import Provider, ReactionRequest
 
 if TYPE_CHECKING:
     from stdworker.worker import WorkerOptions, run_worker, serve
+
+# Read by grpc when it is first imported, wherever that happens: children are spawned beside live streams,
+# never forked with them, and its notes about GOAWAY frames are not for a user's terminal.
+os.environ.setdefault("GRPC_ENABLE_FORK_SUPPORT", "0")
+os.environ.setdefault("GRPC_VERBOSITY", "ERROR")
 
 __version__ = "0.1.0"
 

@@ -144,8 +144,9 @@ class BrokerStream:
 class ScriptedBroker:
     """Serves on a free port of 127.0.0.1 inside `async with`. With `extensions=()` it knows the base contract only.
 
-    `configs` are the defaults that it answers and pushes, `refuses` makes it refuse new streams, `settles`
-    says whether it acknowledges results.
+    `configs` are the defaults that it answers and pushes, `refuses` makes it refuse new streams
+    (`refused` counts them), `settles`
+    says whether it acknowledges results, and an answer with the configs is held back until `pulls_wait_for`.
     """
 
     def __init__(self, *, extensions: Sequence[str] = EXTENSIONS) -> None:
@@ -154,7 +155,9 @@ class ScriptedBroker:
         self.streams: list[BrokerStream] = []
         self.pulls: list[pb.GetProviderConfigRequest] = []
         self.refuses = False
+        self.refused = 0
         self.settles = True
+        self.pulls_wait_for: asyncio.Event | None = None
         self.port = 0
         self._numbers = itertools.count(1)
         self._changed = asyncio.Condition()
@@ -237,6 +240,8 @@ class ScriptedBroker:
 
     async def _work_stream(self, _: Any, context: grpc.aio.ServicerContext[Any, Any]) -> None:
         if self.refuses:
+            self.refused += 1
+            await self.notify()
             await context.abort(grpc.StatusCode.UNAVAILABLE, "this broker drains")
         if self.extensions:
             await context.send_initial_metadata(encode_extensions(self.extensions))
@@ -247,4 +252,6 @@ class ScriptedBroker:
         await self.notify()
         asked = map(KindVersion, request.kinds, request.kind_versions)
         entries = [encode_config_entry(pair, self.configs[pair]) for pair in asked if pair in self.configs]
+        if self.pulls_wait_for is not None:
+            await self.pulls_wait_for.wait()
         return pb.GetProviderConfigResponse(entries=entries)

@@ -42,8 +42,8 @@ class Offer(NamedTuple):
 
 
 class Session:
-    """`established` is set once the broker took a frame, `confirmed` once it said anything, `drain_noticed`
-    when it is going away.
+    """`confirmed` is set once the broker said anything, `established` then or when the stream stood for a
+    tick (a base broker has nothing to say), `drain_noticed` when the broker is going away.
 
     `peer` holds the extensions that it listed; empty until they are known, and for a base broker for ever.
     """
@@ -153,16 +153,20 @@ class Session:
     async def _learn_extensions(self) -> None:
         self.peer = await self._stream.extensions()
         if self.peer:
-            self.confirmed.set()
+            self._confirm()
 
     async def _read_all(self) -> None:
         while (message := await self._stream.read()) is not None:
             self._last_heard = time.monotonic()
-            self.confirmed.set()
+            self._confirm()
             name = message.WhichOneof("body")
             handler = self._handlers.get(name)
             if handler is not None:  # `alive`, and what a later broker may add, need none
                 handler(getattr(message, name))
+
+    def _confirm(self) -> None:
+        self.confirmed.set()
+        self.established.set()
 
     async def _write_all(self) -> None:
         while True:
@@ -170,7 +174,6 @@ class Session:
             self._wake.clear()
             while self._control:
                 await self._stream.write(self._control.popleft())
-                self.established.set()
             while self.carries_results and self._ledger.has_unsent and not self._control:
                 await self._write_results()
             if self._control:
@@ -197,6 +200,7 @@ class Session:
         next_heartbeat = time.monotonic() + self._pace.heartbeat_seconds
         while True:
             await asyncio.sleep(tick)
+            self.established.set()
             self._send_progress()
             if time.monotonic() < next_heartbeat:
                 continue

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import logging
 
 import pytest
 
@@ -108,3 +109,34 @@ def play():
 @pytest.fixture
 def noop():
     return Noop
+
+
+@pytest.fixture
+def logged():
+    """`await logged(text)` until a line of the worker's log contains it, before or after the call."""
+    lines = []
+    waiting = []
+
+    class Handler(logging.Handler):
+        def emit(self, record):
+            lines.append(record.getMessage())
+            for text, told in waiting:
+                if text in lines[-1]:
+                    told()
+
+    async def wait(text):
+        seen = asyncio.Event()
+        loop = asyncio.get_running_loop()
+        waiting.append((text, lambda: loop.call_soon_threadsafe(seen.set)))
+        if not any(text in line for line in lines):
+            await asyncio.wait_for(seen.wait(), 20)
+        return next(line for line in lines if text in line)
+
+    handler = Handler()
+    log = logging.getLogger("stdworker.worker")
+    level = log.level
+    log.setLevel(logging.INFO)
+    log.addHandler(handler)
+    yield wait
+    log.removeHandler(handler)
+    log.setLevel(level)
