@@ -27,6 +27,11 @@ _BUMP = (
     " ON CONFLICT (kind, kind_version) DO UPDATE SET revision = default_revisions.revision + 1"
 )
 _COUNT_UP = "UPDATE counters SET value = value + 1 WHERE name = :name"
+_COUNT_PHASES = insert(
+    "phase_counts",
+    ("kind", "phase", "resources"),
+    "ON CONFLICT (kind, phase) DO UPDATE SET resources = phase_counts.resources + excluded.resources",
+)
 _SWEEP = upsert("sweeps", ("subject",), ("subject", "after_id"))
 
 
@@ -40,7 +45,7 @@ def kinds(db: Connection) -> list[KindRow]:
 
 
 def save_kind(db: Connection, kind: KindRow) -> None:
-    db.run(_SAVE_KIND, rows=[astuple(kind)])
+    db.write(_SAVE_KIND, [astuple(kind)])
     db.run(_COUNT_UP, name="catalog")
 
 
@@ -101,7 +106,7 @@ def remove_config(db: Connection, name: str) -> None:
 
 def start_sweep(db: Connection, subject: str) -> None:
     """Ask for all resources of a subject to be queued again, from the first one on."""
-    db.run(_SWEEP, rows=[(subject, 0)])
+    db.write(_SWEEP, [(subject, 0)])
 
 
 def next_sweep(db: Connection) -> tuple[str, int] | None:
@@ -127,9 +132,7 @@ def _configs(db: Connection, where: str, **parameters: Any) -> list[ConfigRow]:
 
 def count_phases(db: Connection, changes: Iterable[tuple[str, str, int]]) -> None:
     """Add to the numbers of resources by kind and phase."""
-    columns = ("kind", "phase", "resources")
-    conflict = "ON CONFLICT (kind, phase) DO UPDATE SET resources = phase_counts.resources + excluded.resources"
-    db.run(insert("phase_counts", columns, conflict), rows=sorted(changes))
+    db.write(_COUNT_PHASES, sorted(changes))
 
 
 def phase_counts(db: Connection) -> Sequence[tuple[str, str, int]]:

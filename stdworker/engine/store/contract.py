@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
+from stdworker.engine.store.sql import Write
+
 Row = tuple[Any, ...]
 
 
@@ -25,6 +27,10 @@ class Connection(Protocol):
 
     def run(self, statement: str, rows: Sequence[Sequence[Any]] | None = None, **parameters: Any) -> int:
         """Run a statement that returns no rows; the number of rows that it changed."""
+        ...
+
+    def write(self, write: Write, rows: Sequence[Row]) -> None:
+        """Insert or update many rows."""
         ...
 
     def next_ids(self, count: int) -> Sequence[int]:

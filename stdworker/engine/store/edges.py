@@ -44,7 +44,7 @@ def of_owners(db: Connection, ids: Collection[int]) -> list[EdgeRow]:
 
 
 def save(db: Connection, edges: Sequence[EdgeRow]) -> None:
-    db.run(_SAVE, rows=[astuple(edge) for edge in edges])
+    db.write(_SAVE, [astuple(edge) for edge in edges])
 
 
 def remove(db: Connection, keys: Iterable[tuple[int, int]]) -> None:
@@ -57,7 +57,7 @@ def remove(db: Connection, keys: Iterable[tuple[int, int]]) -> None:
 
 def recheck(db: Connection, rows: Iterable[tuple[int, int]]) -> None:
     """Ask for (what, resource) to be looked at after this transaction."""
-    db.run(_RECHECK, rows=sorted(rows))
+    db.write(_RECHECK, sorted(rows))
 
 
 def recheck_dependents(db: Connection, ids: Collection[int]) -> None:

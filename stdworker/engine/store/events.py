@@ -31,7 +31,7 @@ class EventRow(NamedTuple):
 def add(db: Connection, events: Sequence[EventRow]) -> None:
     """Append. Last in a transaction: the counter's row is held until the commit, so readers see no gap."""
     last = db.fetch(_NEXT, count=len(events))[0][0]
-    db.run(_ADD, rows=[(last - len(events) + i, *event) for i, event in enumerate(events, 1)])
+    db.write(_ADD, [(last - len(events) + i, *event) for i, event in enumerate(events, 1)])
 
 
 def read(db: Connection, ref: Ref | None, after: int, limit: int) -> list[tuple[int, EventRow]]:

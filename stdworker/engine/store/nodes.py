@@ -6,8 +6,8 @@ from collections.abc import Collection, Iterable, Sequence
 from operator import attrgetter
 
 from stdworker.engine.store.contract import Connection, Row
-from stdworker.engine.store.rows import NODE_COLUMNS, NODE_STATE, Node
-from stdworker.engine.store.sql import insert, selected, typed
+from stdworker.engine.store.rows import NODE_COLUMNS, NODE_STATE, Node, task_ids
+from stdworker.engine.store.sql import insert, selected, update
 from stdworker.model.json_text import dumps
 from stdworker.model.resource import Ref
 
@@ -25,14 +25,10 @@ _LOCK_NAMED = (
 )
 _LOCK_OWNED = f"SELECT {_WHOLE} FROM resources n WHERE n.owner_id = :owner ORDER BY n.id LOCK(n)"
 _INSERT = insert("resources", NODE_COLUMNS)
-_SAVE_STATE = (
-    f"UPDATE resources AS t SET {', '.join(f'{c} = r.{c}' for c in _STATE[1:-1])},"
-    f" status = coalesce(r.status, t.status) FROM ROWS({typed('resources', _STATE)}) AS r WHERE t.id = r.id"
-)
-_SAVE_DOCUMENTS = (
-    f"UPDATE resources AS t SET {', '.join(f'{c} = r.{c}' for c in _DOCUMENTS[1:])}"
-    f" FROM ROWS({typed('resources', _DOCUMENTS)}) AS r WHERE t.id = r.id"
-)
+_SAVE_STATE = update("resources", _STATE, kept=("status",))
+_SAVE_DOCUMENTS = update("resources", _DOCUMENTS)
+_SAVE_LABELS = insert("resource_labels", ("key", "value", "resource_id"))
+_WAIT = insert("waits", ("subject", "resource_id"), "ON CONFLICT DO NOTHING")
 _SUBTREE = (
     "WITH RECURSIVE below(id) AS (SELECT CAST(:id AS BIGINT) UNION ALL"
     " SELECT c.id FROM resources c JOIN below b ON c.owner_id = b.id)"
@@ -73,16 +69,16 @@ def lock_owned(db: Connection, owner_id: int) -> list[Node]:
 
 
 def add(db: Connection, nodes: Sequence[Node]) -> None:
-    db.run(_INSERT, rows=[_all_values(node) for node in nodes])
+    db.write(_INSERT, [_all_values(node) for node in nodes])
 
 
 def save_state(db: Connection, nodes: Sequence[Node]) -> None:
     """Save what is no document; a status of None leaves the stored one alone."""
-    db.run(_SAVE_STATE, rows=[_state_values(node) for node in nodes])
+    db.write(_SAVE_STATE, [_state_values(node) for node in nodes])
 
 
 def save_documents(db: Connection, nodes: Sequence[Node]) -> None:
-    db.run(_SAVE_DOCUMENTS, rows=[_document_values(node) for node in nodes])
+    db.write(_SAVE_DOCUMENTS, [_document_values(node) for node in nodes])
 
 
 def save_labels(db: Connection, rows: Sequence[tuple[int, dict[str, str]]]) -> None:
@@ -90,17 +86,17 @@ def save_labels(db: Connection, rows: Sequence[tuple[int, dict[str, str]]]) -> N
     db.run("DELETE FROM resource_labels WHERE resource_id IN (SELECT * FROM IDS(ids))", ids=[id for id, _ in rows])
     pairs = [(key, value, id) for id, labels in rows for key, value in labels.items()]
     if pairs:
-        db.run(insert("resource_labels", ("key", "value", "resource_id")), rows=pairs)
+        db.write(_SAVE_LABELS, pairs)
 
 
 def remove(db: Connection, ids: Collection[int]) -> None:
     """Remove resources with everything that is only about them."""
+    db.run("DELETE FROM queue WHERE id IN (SELECT * FROM IDS(ids))", ids=[task for id in ids for task in task_ids(id)])
     for table, column in (
         ("resource_labels", "resource_id"),
         ("edges", "dependent_id"),
         ("edges", "dependency_id"),
         ("waits", "resource_id"),
-        ("queue", "resource_id"),
         ("provider_configs", "owner_id"),
         ("resources", "id"),
     ):
@@ -146,7 +142,7 @@ def of_pair(db: Connection, kind: str, version: int, after_id: int, limit: int) 
 
 def wait_for(db: Connection, subjects: Sequence[tuple[str, int]]) -> None:
     """Remember that resources wait for a subject: a kind version, or a name."""
-    db.run(insert("waits", ("subject", "resource_id"), "ON CONFLICT DO NOTHING"), rows=subjects)
+    db.write(_WAIT, subjects)
 
 
 def stop_waiting(db: Connection, subjects: Sequence[str]) -> list[int]:

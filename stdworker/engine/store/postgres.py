@@ -14,7 +14,7 @@ import sqlalchemy
 
 from stdworker.engine.store import migrate
 from stdworker.engine.store.contract import Row
-from stdworker.engine.store.sql import spell
+from stdworker.engine.store.sql import Write, spell, typed
 from stdworker.errors import StoreError
 
 WRITERS = 3
@@ -56,6 +56,21 @@ def _sql(statement: str) -> str:
     return _PARAMETER.sub(r"%(\1)s", spell(statement, _Spelling()).replace("%", "%%"))
 
 
+@functools.cache
+def _write_sql(write: Write) -> str:
+    """One statement over one JSON parameter: one round trip, whatever the number of rows."""
+    rows = f"ROWS({typed(write.table, write.columns)}) AS r"
+    if not write.key:
+        names = ", ".join(write.columns)
+        return f"INSERT INTO {write.table} ({names}) SELECT {names} FROM {rows} {write.conflict}"
+    changes = ", ".join(
+        f"{name} = coalesce(r.{name}, t.{name})" if name in write.kept else f"{name} = r.{name}"
+        for name in write.columns
+        if name != write.key
+    )
+    return f"UPDATE {write.table} AS t SET {changes} FROM {rows} WHERE t.{write.key} = r.{write.key}"
+
+
 class PostgresConnection:
     def __init__(self, url: str, *, read_only: bool) -> None:
         self._url = url
@@ -86,6 +101,9 @@ class PostgresConnection:
 
     def run(self, statement: str, rows: Sequence[Sequence[Any]] | None = None, **parameters: Any) -> int:
         return self._execute(statement, rows, parameters).rowcount
+
+    def write(self, write: Write, rows: Sequence[Row]) -> None:
+        self.run(_write_sql(write), rows)
 
     def next_ids(self, count: int) -> Sequence[int]:
         rows = self._db.execute("SELECT nextval('resource_ids') FROM generate_series(1, %s)", (count,)).fetchall()

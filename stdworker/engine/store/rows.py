@@ -159,5 +159,10 @@ CONFIG_COLUMNS = tuple(field.name for field in fields(ConfigRow))
 KIND_COLUMNS = tuple(field.name for field in fields(KindRow))
 
 
+def task_ids(resource_id: int) -> range:
+    """The queue rows that a resource may have."""
+    return range(resource_id * TASK_TYPES, (resource_id + 1) * TASK_TYPES)
+
+
 def task_id(resource_id: int, task_type: int) -> int:
     return resource_id * TASK_TYPES + task_type

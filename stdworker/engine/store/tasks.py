@@ -7,14 +7,14 @@ from operator import attrgetter
 from typing import Any, NamedTuple
 
 from stdworker.engine.store.contract import Connection
-from stdworker.engine.store.rows import TASK_COLUMNS, TaskRow
-from stdworker.engine.store.sql import selected, typed, update, upsert
+from stdworker.engine.store.rows import TASK_COLUMNS, TaskRow, task_ids
+from stdworker.engine.store.sql import selected, update, upsert
 from stdworker.model.kind import KindVersion
 
 _CLAIM = ("id", "claimed_by", "worker", "token", "epoch", "stage", "generation", "claimed_seq", "heartbeat_at")
 _TASK = selected("q", TASK_COLUMNS)
 
-_LOCK = f"SELECT {_TASK} FROM queue q WHERE q.{{column}} IN (SELECT * FROM IDS(ids)) ORDER BY q.id LOCK(q)"
+_LOCK = f"SELECT {_TASK} FROM queue q WHERE q.id IN (SELECT * FROM IDS(ids)) ORDER BY q.id LOCK(q)"
 _READY_COLUMNS = (
     "q.id, q.resource_id, q.reasons, q.seq, q.done, q.epoch, q.attempts,"
     " n.uid, n.kind, n.name, n.kind_version, n.generation, n.synced_gen, n.worked_gen, n.composed_gen, n.due,"
@@ -37,8 +37,8 @@ _INFLIGHT = "SELECT count(*) FROM queue WHERE kind = :kind AND kind_version = :v
 _SAVE = upsert("queue", ("id",), TASK_COLUMNS)
 _SAVE_CLAIM = update("queue", _CLAIM)
 _BEAT = (
-    f"UPDATE queue AS t SET claimed_by = :broker, worker = :worker, heartbeat_at = :now,"
-    f" void_told = t.void_told OR t.superseded IS NOT NULL FROM ROWS({typed('queue', ('id',))}) AS r WHERE t.id = r.id"
+    "UPDATE queue SET claimed_by = :broker, worker = :worker, heartbeat_at = :now,"
+    " void_told = void_told OR superseded IS NOT NULL WHERE id IN (SELECT * FROM IDS(ids))"
 )
 _HELD = (
     "SELECT q.id, q.token, q.epoch, q.claimed_by, q.superseded FROM queue q"
@@ -107,14 +107,12 @@ class LeaseRow(NamedTuple):
 
 
 def lock(db: Connection, ids: Collection[int]) -> list[TaskRow]:
-    return [TaskRow(*row) for row in db.fetch(_LOCK.format(column="id"), ids=sorted(ids))] if ids else []
+    return [TaskRow(*row) for row in db.fetch(_LOCK, ids=sorted(ids))] if ids else []
 
 
 def lock_of(db: Connection, resource_ids: Collection[int]) -> list[TaskRow]:
     """All queue rows of some resources."""
-    if not resource_ids:
-        return []
-    return [TaskRow(*row) for row in db.fetch(_LOCK.format(column="resource_id"), ids=sorted(resource_ids))]
+    return lock(db, [task for id in resource_ids for task in task_ids(id)])
 
 
 def ready(db: Connection, limits: Sequence[tuple[KindVersion, int]], until: int) -> list[Ready]:
@@ -149,11 +147,11 @@ def held(db: Connection, ids: Collection[int]) -> list[HeldRow]:
 
 def claim(db: Connection, rows: Sequence[tuple[object, ...]]) -> None:
     """Lease rows: id, broker, worker, token, epoch, stage, generation, seq, now."""
-    db.run(_SAVE_CLAIM, rows=rows)
+    db.write(_SAVE_CLAIM, rows)
 
 
 def save(db: Connection, rows: Sequence[TaskRow]) -> None:
-    db.run(_SAVE, rows=[_all_values(row) for row in rows])
+    db.write(_SAVE, [_all_values(row) for row in rows])
 
 
 def remove(db: Connection, ids: Collection[int]) -> None:
@@ -162,11 +160,11 @@ def remove(db: Connection, ids: Collection[int]) -> None:
 
 def beat(db: Connection, ids: Collection[int], *, broker: str, worker: str, now: int) -> None:
     """Attest leases: they are this broker's now. A void one counts as told, its worker is sent away."""
-    db.run(_BEAT, rows=[(id,) for id in sorted(ids)], broker=broker, worker=worker, now=now)
+    db.run(_BEAT, ids=sorted(ids), broker=broker, worker=worker, now=now)
 
 
 def progress(db: Connection, rows: Sequence[tuple[int, float | None, str]]) -> None:
-    db.run(_PROGRESS, rows=rows)
+    db.write(_PROGRESS, rows)
 
 
 def take_void(db: Connection, broker: str) -> list[tuple[str, int, str]]:

@@ -17,8 +17,8 @@ LEAF = KindVersion("leaf")
 
 def add(db, *names, **members):
     fresh = []
-    for name, id in zip(names, db.next_ids(len(names)), strict=True):
-        node = Node(id, f"uid-{id}", "leaf", name, None, None, 1, 1, None, spec="{}")
+    for name, number in zip(names, db.next_ids(len(names)), strict=True):
+        node = Node(number, f"uid-{number}", "leaf", name, None, None, 1, 1, None, spec="{}")
         for member, value in members.items():
             setattr(node, member, value)
         fresh.append(node)
