@@ -139,7 +139,7 @@ def _is_loopback(server: str) -> bool:
 
 def _trust(connection: Connection) -> ssl.SSLContext | bool:
     if not connection.server.startswith("https://"):
-        return True
+        return False  # nothing to verify, and reading all authorities takes longer than a request
     try:
         context = ssl.create_default_context(cafile=connection.tls_ca)
         if connection.insecure:

@@ -16,7 +16,7 @@ from starlette.responses import Response
 from stdworker.engine.api import bodies, shapes
 from stdworker.engine.api.context import Actor, InEngine
 from stdworker.engine.api.openapi import documented
-from stdworker.engine.api.problems import problem_of
+from stdworker.engine.api.problems import Refused, problem_of
 from stdworker.engine.api.resources import EXAMPLE, declared
 from stdworker.engine.reconcile import Engine
 from stdworker.engine.store.records import ApplyDocument, Declared
@@ -26,6 +26,7 @@ from stdworker.model.json_text import check
 CHUNK_DOCUMENTS_MAX = 500
 CHUNK_BYTES_MAX = 8 << 20
 CHUNKS_IN_FLIGHT_MAX = 2
+LINES_MAX = 500_000
 
 router = APIRouter(tags=["resources"])
 
@@ -53,6 +54,8 @@ async def apply_batch(engine: InEngine, actor: Actor, request: Request) -> Respo
     running: list[asyncio.Task[bytes]] = []
     try:
         async for chunk in chunks(lines(bodies.pieces(request, bodies.RESOURCE_BYTES_MAX))):
+            if chunk[-1][0] > LINES_MAX:
+                raise Refused(413, "too_many_lines", f"a batch has at most {LINES_MAX:,} lines; the first were applied")
             running.append(asyncio.ensure_future(batch.apply(chunk)))
             if len(running) == CHUNKS_IN_FLIGHT_MAX:
                 told.append(await running.pop(0))

@@ -49,11 +49,12 @@ class Guard:
         except Refused as refused:
             await respond(problem_of(refused, scope["path"]))(scope, receive, answer)
             return
+        limit = asyncio.timeout(None if scope["path"].endswith(UNTIMED_SUFFIXES) else REQUEST_SECONDS)
         try:
-            async with asyncio.timeout(None if scope["path"].endswith(UNTIMED_SUFFIXES) else REQUEST_SECONDS):
+            async with limit:
                 await self.app(scope, receive, answer)
         except TimeoutError:
-            if answer.started:
+            if answer.started or not limit.expired():
                 raise
             told = problem(503, "too_slow", f"no answer within {REQUEST_SECONDS:.0f} s", scope["path"])
             await respond(told)(scope, receive, answer)

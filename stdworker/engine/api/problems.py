@@ -11,6 +11,7 @@ import msgspec
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 
 from stdworker import errors
@@ -28,6 +29,7 @@ STATUS_OF_CLASS: dict[type[errors.StdworkerError], int] = {
     errors.ConfigError: 422,
     errors.SettingsError: 422,
     errors.JsonError: 400,
+    errors.StoreError: 503,
 }
 STATUS_OF_CODE = {"schema": 400, "bad_cursor": 400}
 
@@ -125,6 +127,11 @@ async def _on_http(request: Request, error: Exception) -> Response:
     return respond(problem(error.status_code, code, detail, request.url.path), dict(error.headers or {}))
 
 
+async def _on_gone(request: Request, error: Exception) -> Response:
+    """The caller left while it was sending; nobody reads this."""
+    return Response(status_code=400)
+
+
 async def _on_bug(request: Request, error: Exception) -> Response:
     """Starlette logs the exception; the caller learns nothing of our inside."""
     return respond(problem(500, "internal", "the engine met an error of its own; its log has it", request.url.path))
@@ -134,4 +141,5 @@ def install(app: FastAPI) -> None:
     app.add_exception_handler(errors.StdworkerError, _on_error)
     app.add_exception_handler(RequestValidationError, _on_parameters)
     app.add_exception_handler(HTTPException, _on_http)
+    app.add_exception_handler(ClientDisconnect, _on_gone)
     app.add_exception_handler(Exception, _on_bug)

@@ -70,6 +70,12 @@ async def test_a_batch_over_its_limit_is_too_large(api, monkeypatch):
     assert answer.status_code == 413
 
 
+async def test_a_batch_of_too_many_lines_is_too_large(api, monkeypatch):
+    monkeypatch.setattr(batch, "LINES_MAX", 3)
+    answer = await api.post("/resources/batch", content=b"x\n" * 4, headers={"content-type": "application/x-ndjson"})
+    assert (answer.status_code, answer.json()["type"]) == (413, "urn:converge:problem:too_many_lines")
+
+
 async def pieces(*parts):
     for part in parts:
         yield part

@@ -227,31 +227,6 @@ def test_what_can_not_be_meant_is_a_usage_error(conctl, words):
     assert conctl(*words).exit_code == 2
 
 
-def test_an_engine_that_is_not_there_is_named_with_how_to_start_one():
-    done = CliRunner().invoke(cli, ["--server", "http://127.0.0.1:1", "list"])
-    assert done.exit_code == 1
-    assert "no engine answers at http://127.0.0.1:1: " in done.stderr
-    assert "converge serve" in done.stderr
-
-
-def test_something_else_that_answers_is_not_taken_for_an_engine(conctl, tmp_path):
-    from http.server import BaseHTTPRequestHandler, HTTPServer
-    from threading import Thread
-
-    class Other(BaseHTTPRequestHandler):
-        def do_GET(self):
-            self.send_error(404, "Not here")
-
-        def log_message(self, *_args):
-            pass
-
-    with HTTPServer(("127.0.0.1", 0), Other) as other:
-        Thread(target=other.handle_request).start()
-        done = conctl("list", "--server", f"http://127.0.0.1:{other.server_port}")
-    assert done.exit_code == 1
-    assert "answered 404" in done.stderr
-
-
 @pytest.mark.parametrize("text", ["a: [", "type: pod\n", "", "a: 1\n"])
 def test_a_document_that_can_not_be_used_is_one_sentence(conctl, text):
     done = apply(conctl, text)

@@ -1,0 +1,96 @@
+"""Where the engine is, and what is said when something else is there."""
+
+import shutil
+import ssl
+import subprocess
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from threading import Thread
+
+import pytest
+from click.testing import CliRunner
+
+from stdworker.cli.conctl_commands import cli
+
+
+class Other(BaseHTTPRequestHandler):
+    """Answers, but is no engine."""
+
+    def do_GET(self):
+        if "manifests" in self.path:
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(b'{"manifests":[]}')
+        else:
+            self.send_error(404, "Not here")
+
+    def log_message(self, *_args):
+        pass
+
+
+@pytest.fixture
+def other():
+    with HTTPServer(("127.0.0.1", 0), Other) as server:
+        thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        yield server
+        server.shutdown()
+        thread.join()
+
+
+@pytest.fixture
+def certificate(tmp_path):
+    if shutil.which("openssl") is None:
+        pytest.skip("makes its certificate with openssl, which is not there")
+    words = "req -x509 -newkey rsa:2048 -nodes -keyout key.pem -out cert.pem -days 2 -subj /CN=x -addext"
+    subprocess.run(
+        ["openssl", *words.split(), "subjectAltName=IP:127.0.0.1"], cwd=tmp_path, check=True, capture_output=True
+    )
+    return tmp_path
+
+
+@pytest.fixture
+def secure(other, certificate):
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate / "cert.pem", certificate / "key.pem")
+    other.socket = context.wrap_socket(other.socket, server_side=True)
+    return f"https://127.0.0.1:{other.server_port}"
+
+
+def conctl(*words):
+    return CliRunner().invoke(cli, words, prog_name="conctl")
+
+
+def test_an_engine_that_is_not_there_is_named_with_how_to_start_one():
+    done = conctl("--server", "http://127.0.0.1:1", "list")
+    assert done.exit_code == 1
+    assert "no engine answers at http://127.0.0.1:1: " in done.stderr
+    assert "converge serve" in done.stderr
+
+
+def test_something_else_that_answers_is_not_taken_for_an_engine(other):
+    done = conctl("list", "--server", f"http://127.0.0.1:{other.server_port}")
+    assert done.exit_code == 1
+    assert "answered 404" in done.stderr
+
+
+def test_a_certificate_that_nobody_vouches_for_is_refused(secure):
+    done = conctl("list", "kinds", "--server", secure)
+    assert done.exit_code == 1
+    assert "CERTIFICATE_VERIFY_FAILED" in done.stderr
+
+
+def test_a_certificate_is_trusted_by_its_authority_or_not_checked_at_all(secure, certificate):
+    for words in (["--tls-ca", str(certificate / "cert.pem")], ["--insecure"]):
+        assert conctl("list", "kinds", "--server", secure, *words).exit_code == 0
+
+
+def test_trusting_one_authority_and_none_exclude_each_other(secure, certificate):
+    done = conctl("list", "--server", secure, "--insecure", "--tls-ca", str(certificate / "cert.pem"))
+    assert done.exit_code == 2
+
+
+def test_a_key_that_is_none_is_one_sentence(secure, certificate):
+    cert = str(certificate / "cert.pem")
+    done = conctl("list", "--server", secure, "--tls-ca", cert, "--tls-cert", cert, "--tls-key", cert)
+    assert done.exit_code == 1
+    assert done.stderr.startswith("Error: the TLS files can't be used: ")
