@@ -142,14 +142,21 @@ class BrokerStream:
 
 
 class ScriptedBroker:
-    """Serves on a free port of 127.0.0.1 inside `async with`. With `extensions=()` it knows the base contract only.
+    """Serves inside `async with`, on a free port of 127.0.0.1 unless `listen` says `unix:///path`, over TLS if
+    `credentials` are given. With `extensions=()` it knows the base contract only.
 
     `configs` are the defaults that it answers and pushes, `refuses` makes it refuse new streams
     (`refused` counts them), `settles`
     says whether it acknowledges results, and an answer with the configs is held back until `pulls_wait_for`.
     """
 
-    def __init__(self, *, extensions: Sequence[str] = EXTENSIONS) -> None:
+    def __init__(
+        self,
+        *,
+        extensions: Sequence[str] = EXTENSIONS,
+        listen: str = "127.0.0.1:0",
+        credentials: grpc.ServerCredentials | None = None,
+    ) -> None:
         self.extensions = tuple(extensions)
         self.configs: dict[KindVersion, ProviderConfig] = {}
         self.streams: list[BrokerStream] = []
@@ -159,6 +166,8 @@ class ScriptedBroker:
         self.settles = True
         self.pulls_wait_for: asyncio.Event | None = None
         self.port = 0
+        self._listen = listen
+        self._credentials = credentials
         self._numbers = itertools.count(1)
         self._changed = asyncio.Condition()
         self._cuts: list[str] = []
@@ -167,7 +176,9 @@ class ScriptedBroker:
     @property
     def address(self) -> str:
         """For BROKER_ADDR."""
-        return f"http://127.0.0.1:{self.port}"
+        if self._listen.startswith("unix:"):
+            return self._listen
+        return f"{'https' if self._credentials else 'http'}://127.0.0.1:{self.port}"
 
     def channel(self) -> grpc.aio.Channel:
         """For `run_worker`; close it afterwards."""
@@ -178,7 +189,12 @@ class ScriptedBroker:
         """Listen; on the same port as before, if it did."""
         self._server = grpc.aio.server(options=LIMITS)
         self._server.add_generic_rpc_handlers((service_handler(self._work_stream, self._get_provider_config),))
-        self.port = self._server.add_insecure_port(f"127.0.0.1:{self.port}")
+        if self._credentials is None:
+            self.port = self._server.add_insecure_port(self._listen)
+        else:
+            self.port = self._server.add_secure_port(self._listen, self._credentials)
+        if not self._listen.startswith("unix:"):
+            self._listen = f"127.0.0.1:{self.port}"
         await self._server.start()
 
     async def stop(self) -> None:

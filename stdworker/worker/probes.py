@@ -12,6 +12,7 @@ from prometheus_client.exposition import CONTENT_TYPE_LATEST
 from stdworker.errors import SettingsError
 
 REQUEST_SECONDS = 5.0
+POLL_SECONDS = 0.1  # how long closing takes
 
 Check = Callable[[], list[str]]
 """What is missing, a sentence each; nothing is good."""
@@ -31,7 +32,9 @@ class Probes:
         except OSError as error:
             text = f"{address[0]}:{address[1]}"
             raise SettingsError("HEALTH_ADDR", text, "an address that can be bound", hint=str(error)) from None
-        self._thread = threading.Thread(target=self._server.serve_forever, name="probes", daemon=True)
+        self._thread = threading.Thread(
+            target=self._server.serve_forever, args=(POLL_SECONDS,), name="probes", daemon=True
+        )
 
     @property
     def port(self) -> int:
@@ -41,6 +44,7 @@ class Probes:
         self._thread.start()
 
     def close(self) -> None:
+        """Blocks for POLL_SECONDS."""
         self._server.shutdown()
         self._server.server_close()
 

@@ -11,6 +11,7 @@ from collections.abc import Iterable
 import grpc.aio
 
 from stdworker.errors import PluginError, SettingsError
+from stdworker.host import dispatch
 from stdworker.host.registry import Registry
 from stdworker.model.settings import BROKER_FORMS, WorkerSettings
 from stdworker.model.task import Provider
@@ -105,10 +106,10 @@ async def _live(worker: Worker, dial: Dial, stop: asyncio.Event) -> None:
             await worker.stop_running(patience)
         connected.cancel()
         await asyncio.gather(connected, return_exceptions=True)
-        await worker.close(patience)
         watchdog.stop()
         if probes is not None:
-            probes.close()
+            await dispatch.call(worker.threads, probes.close)
+        await worker.close(patience)
 
 
 def _probes(worker: Worker, watchdog: Watchdog) -> Probes | None:
