@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any, TypeVar
-from urllib.parse import quote
+from typing import Any
 
 import click
 from click.shell_completion import get_completion_class
@@ -16,94 +12,11 @@ import stdworker
 from stdworker.cli import conctl_output as output
 from stdworker.cli import conctl_show as show
 from stdworker.cli.conctl_apply import RESOURCE, Applying, load
-from stdworker.cli.conctl_client import Client, Connection, Failed, Listed
+from stdworker.cli.conctl_arguments import Session, label_of, path_of, shared, target_of, type_name
+from stdworker.cli.conctl_client import Client, Failed, Listed
 from stdworker.cli.conctl_wait import wait_for
-from stdworker.errors import StdworkerError
 from stdworker.model.json_text import join_elements, join_members, loads
 from stdworker.model.kind import Phase
-from stdworker.model.settings import Environment
-
-ALIASES = {
-    "resource": ("resources", "res"),
-    "manifest": ("manifests", "kind", "kinds", "crd", "crds"),
-    "providerconfig": ("providerconfigs", "config", "configs", "pc"),
-}
-TYPES = {alias: name for name, aliases in ALIASES.items() for alias in (name, *aliases)}
-
-F = TypeVar("F", bound=Callable[..., Any])
-
-
-def duration(text: str) -> float:
-    """`500ms`, `30s`, `1m30s`, as seconds."""
-    try:
-        return Environment({"it": text}).duration("it", 0.0)
-    except StdworkerError:
-        raise click.BadParameter(f"{text!r} is not a duration such as 500ms, 30s or 1m30s") from None
-
-
-def type_name(text: str) -> str:
-    """A type of thing, by any of its names."""
-    if text.lower() not in TYPES:
-        raise click.BadParameter(f"{text!r} is not one of {', '.join(ALIASES)} or their short names")
-    return TYPES[text.lower()]
-
-
-@dataclass(slots=True)
-class Session:
-    """What the shared options say."""
-
-    connection: Connection = field(default_factory=Connection)
-    output: str = "table"
-
-    def client(self) -> Client:
-        return Client(self.connection)
-
-    @property
-    def is_table(self) -> bool:
-        return self.output == "table"
-
-
-_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
-_SHARED = (
-    click.option("--server", envvar="CONVERGE_SERVER", metavar="URL", help="The engine. [http://localhost:8080]"),
-    click.option("-o", "--output", type=click.Choice(["table", "json", "yaml", "name"]), help="How to print. [table]"),
-    click.option("--timeout", type=duration, help="How long to wait for the engine. [30s]"),
-    click.option("--tls-cert", type=_FILE, envvar="TLS_CERT_FILE", help="Our certificate."),
-    click.option("--tls-key", type=_FILE, envvar="TLS_KEY_FILE", help="Its key."),
-    click.option("--tls-ca", type=_FILE, envvar="TLS_CA_FILE", help="Whom to trust."),
-    click.option("--insecure", is_flag=True, default=None, help="Trust any certificate."),
-)
-
-
-def shared(command: F) -> F:
-    """Give a command the options that all have, before or after its name; it takes the session first."""
-
-    @functools.wraps(command)
-    @click.pass_context
-    def wrapped(ctx: click.Context, /, **options: Any) -> Any:
-        session = ctx.ensure_object(Session)
-        given = {name: options.pop(name) for name in _OPTIONS}
-        session.output = given.pop("output") or session.output
-        for name, value in given.items():
-            if value is not None:
-                setattr(session.connection, "timeout_seconds" if name == "timeout" else name, value)
-        session.connection.server = _address(session.connection.server)
-        if session.connection.insecure and session.connection.tls_ca:
-            raise click.UsageError("--insecure and --tls-ca exclude each other")
-        return command(session, **options)
-
-    for option in reversed(_SHARED):
-        wrapped = option(wrapped)
-    return wrapped  # type: ignore[return-value]
-
-
-_OPTIONS = ("server", "output", "timeout", "tls_cert", "tls_key", "tls_ca", "insecure")
-
-
-def _address(server: str) -> str:
-    if not server.startswith(("http://", "https://")):
-        raise click.UsageError(f"--server {server!r} is not an address such as http://localhost:8080")
-    return server.rstrip("/")
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -111,19 +24,6 @@ def _address(server: str) -> str:
 @shared
 def cli(session: Session) -> None:
     """Declare resources, look at them, wait for them."""
-
-
-def boundary(command: F) -> F:
-    """Errors of ours become one sentence and exit status 1."""
-
-    @functools.wraps(command)
-    def wrapped(*args: Any, **kwargs: Any) -> Any:
-        try:
-            return command(*args, **kwargs)
-        except StdworkerError as error:
-            raise Failed(str(error)) from None
-
-    return wrapped  # type: ignore[return-value]
 
 
 # ---- writing ----
@@ -135,7 +35,6 @@ def boundary(command: F) -> F:
 @click.option("--dry-run", is_flag=True, help="Say what would change, change nothing.")
 @click.option("--wait", "waits", is_flag=True, help="Wait until the resources are Ready.")
 @shared
-@boundary
 def apply(session: Session, files: Sequence[str], forced_type: str | None, dry_run: bool, waits: bool) -> None:
     """Declare what files say: JSON, YAML (several documents) or TOML.
 
@@ -160,12 +59,11 @@ def apply(session: Session, files: Sequence[str], forced_type: str | None, dry_r
 @click.option("--force", is_flag=True, help="Skip what stands against it; recorded.")
 @click.option("--wait", "waits", is_flag=True, help="Wait until the resource is gone.")
 @shared
-@boundary
 def delete(session: Session, target: Sequence[str], kind_version: int, force: bool, waits: bool) -> None:
     """Delete a resource with all that it owns, a provider config, or a kind version."""
-    kind, name = _target(target)
+    kind, name = target_of(target)
     with session.client() as client:
-        client.call("DELETE", _path(kind, name, kind_version), query={"force": "true"} if force else {})
+        client.call("DELETE", path_of(kind, name, kind_version), query={"force": "true"} if force else {})
         if waits and kind == RESOURCE:
             _wait(session, client, [name], "deleted")
             return
@@ -175,11 +73,10 @@ def delete(session: Session, target: Sequence[str], kind_version: int, force: bo
 @cli.command()
 @click.argument("resource", metavar="KIND/NAME")
 @shared
-@boundary
 def reconcile(session: Session, resource: str) -> None:
     """Run a resource again, although nothing changed."""
     with session.client() as client:
-        answer = client.call("POST", f"{_path(RESOURCE, resource)}/reconcile")
+        answer = client.call("POST", f"{path_of(RESOURCE, resource)}/reconcile")
     click.echo(f"resource {resource} runs again (generation {loads(answer.content)['generation']})")
 
 
@@ -191,13 +88,12 @@ def reconcile(session: Session, resource: str) -> None:
 @click.option("--kind-version", type=int, default=1, show_default=True, help="Of a manifest.")
 @click.option("--reveal", is_flag=True, help="Show secrets of a provider config; recorded.")
 @shared
-@boundary
 def get(session: Session, target: Sequence[str], kind_version: int, reveal: bool) -> None:
     """Show one resource (KIND/NAME), manifest or provider config."""
-    kind, name = _target(target)
+    kind, name = target_of(target)
     query = {"reveal": "true"} if reveal and kind == "providerconfig" else {}
     with session.client() as client:
-        document = client.document(_path(kind, name, kind_version), query)
+        document = client.document(path_of(kind, name, kind_version), query)
     if session.output == "name":
         click.echo(name)
     elif session.is_table and kind == RESOURCE:
@@ -216,7 +112,6 @@ def get(session: Session, target: Sequence[str], kind_version: int, reveal: bool
 @click.option("--name", default="", help="A part of the name.")
 @click.option("--limit", type=click.IntRange(0), default=500, show_default=True, help="At most so many; 0: all.")
 @shared
-@boundary
 def list_(session: Session, listed: str, everything: bool, limit: int, **filters: Any) -> None:
     """List resources (those that nobody owns, unless -A), kinds or provider configs."""
     with session.client() as client:
@@ -234,7 +129,7 @@ def _list_resources(session: Session, client: Client, everything: bool, limit: i
         "phase": filters["phases"],
         "owner": filters["owners"],
         "name": filters["name"],
-        "label": [_label(label) for label in filters["labels"]],
+        "label": [label_of(label) for label in filters["labels"]],
     }
     roots = not (everything or filters["owners"])
     path, member = ("/resources/roots", "roots") if roots else ("/resources", "resources")
@@ -290,10 +185,9 @@ def _print_list(
 @cli.command()
 @click.argument("resource", metavar="KIND/NAME")
 @shared
-@boundary
 def describe(session: Session, resource: str) -> None:
     """Show all that is known of a resource, its dependencies and its last events."""
-    path = _path(RESOURCE, resource)
+    path = path_of(RESOURCE, resource)
     with session.client() as client:
         document = client.document(path)
         dependencies = client.value(f"{path}/dependencies")["dependencies"]
@@ -304,11 +198,10 @@ def describe(session: Session, resource: str) -> None:
 @cli.command()
 @click.argument("resource", metavar="KIND/NAME")
 @shared
-@boundary
 def tree(session: Session, resource: str) -> None:
     """Show a resource and everything below it, with phases and what stands in the way."""
     with session.client() as client:
-        graph = client.document(f"{_path(RESOURCE, resource)}/graph", {"limit": 1000})
+        graph = client.document(f"{path_of(RESOURCE, resource)}/graph", {"limit": 1000})
     if session.is_table:
         show.tree(loads(graph))
     elif session.output == "name":
@@ -321,11 +214,10 @@ def tree(session: Session, resource: str) -> None:
 @click.argument("resource", metavar="KIND/NAME")
 @click.option("--limit", type=click.IntRange(0), default=0, help="At most so many, the oldest first; 0: all.")
 @shared
-@boundary
 def events(session: Session, resource: str, limit: int) -> None:
     """Show what happened to a resource, the oldest first."""
     with session.client() as client:
-        found = client.items(f"{_path(RESOURCE, resource)}/events", "events", {}, limit)
+        found = client.items(f"{path_of(RESOURCE, resource)}/events", "events", {}, limit)
     headings = ("AGE", "TYPE", "REASON", "BY", "MESSAGE")
     _print_list(session, "events", found, headings, lambda e: show.event_rows([e])[0], lambda e: e["type"])
 
@@ -334,12 +226,11 @@ def events(session: Session, resource: str, limit: int) -> None:
 @click.argument("resources", nargs=-1, required=True, metavar="KIND/NAME...")
 @click.option("--for", "condition", type=click.Choice(["ready", "synced", "deleted"]), default="ready")
 @shared
-@boundary
 def wait(session: Session, resources: Sequence[str], condition: str) -> None:
     """Wait until resources are ready, synced or deleted; --timeout bounds it."""
     with session.client() as client:
         for resource in resources:
-            _path(RESOURCE, resource)
+            path_of(RESOURCE, resource)
         _wait(session, client, resources, condition)
 
 
@@ -356,34 +247,3 @@ def completion(shell: str) -> None:
     source = get_completion_class(shell)
     assert source is not None
     click.echo(source(cli, {}, "conctl", "_CONCTL_COMPLETE").source())
-
-
-# ---- names ----
-
-
-def _target(words: Sequence[str]) -> tuple[str, str]:
-    """`TYPE NAME`, or only `KIND/NAME` for a resource."""
-    if len(words) == 1 and "/" in words[0]:
-        return RESOURCE, words[0]
-    if len(words) != 2:
-        raise click.UsageError("expected TYPE NAME, or KIND/NAME for a resource")
-    return type_name(words[0]), words[1]
-
-
-def _path(kind: str, name: str, version: int = 1) -> str:
-    if kind == "providerconfig":
-        return f"/providerconfigs/{quote(name, safe='')}"
-    if kind == "manifest":
-        base, _, given = name.partition("@")
-        return f"/kinds/{quote(base, safe='')}/versions/{quote(given, safe='') or version}/manifest"
-    owner, slash, rest = name.partition("/")
-    if not (owner and slash and rest):
-        raise click.UsageError(f"{name!r} is not a resource's KIND/NAME")
-    return f"/resources/{quote(owner, safe='')}/{quote(rest, safe='')}"
-
-
-def _label(text: str) -> str:
-    key, equals, value = text.partition("=")
-    if not (key and equals):
-        raise click.UsageError(f"--label {text!r} is not KEY=VALUE")
-    return f"{key}:{value}"

@@ -77,7 +77,7 @@ def _violations(error: errors.StdworkerError, body: bytes) -> list[ErrorView]:
     if isinstance(error, errors.Invalid | errors.ManifestError):
         pairs = error.violations
     elif isinstance(error, errors.JsonError) and error.path:
-        pairs = [(error.path, error.message)]
+        pairs = [(error.path, error.message.removeprefix(f"{error.path}: "))]
     return [ErrorView(text, f"body{pointer}", _value_at(body, pointer)) for pointer, text in pairs]
 
 

@@ -6,7 +6,8 @@ import pytest
 import yaml
 from click.testing import CliRunner
 
-from stdworker.cli.conctl_commands import ALIASES, cli
+from stdworker.cli.conctl_arguments import ALIASES
+from stdworker.cli.conctl_commands import cli
 
 REACTIONS = "spec_schema: {}\nreactions: [{name: work, trigger: specChange, emits: [status]}]\n"
 
@@ -202,6 +203,11 @@ def test_global_options_may_come_before_or_after_the_command(server):
 def test_the_server_may_come_from_the_environment(server):
     done = CliRunner().invoke(cli, ["list", "kinds", "-o", "name"], env={"CONVERGE_SERVER": server})
     assert "leaf@1" in done.stdout.split()
+
+
+def test_what_is_typed_wins_over_the_environment_wherever_it_is_typed(server):
+    for words in (["--server", server, "list", "kinds"], ["list", "kinds", "--server", server]):
+        assert CliRunner().invoke(cli, words, env={"CONVERGE_SERVER": "http://127.0.0.1:1"}).exit_code == 0
 
 
 @pytest.mark.parametrize("alias", [alias for name, aliases in ALIASES.items() for alias in (name, *aliases)])

@@ -1,0 +1,141 @@
+"""What the words of a conctl command line mean: options that all commands share, types, names, paths."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeVar
+from urllib.parse import quote
+
+import click
+from click.core import ParameterSource
+
+from stdworker.cli.conctl_apply import RESOURCE
+from stdworker.cli.conctl_client import Client, Connection, Failed
+from stdworker.errors import StdworkerError
+from stdworker.model.settings import Environment
+
+ALIASES = {
+    "resource": ("resources", "res"),
+    "manifest": ("manifests", "kind", "kinds", "crd", "crds"),
+    "providerconfig": ("providerconfigs", "config", "configs", "pc"),
+}
+TYPES = {alias: name for name, aliases in ALIASES.items() for alias in (name, *aliases)}
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def duration(text: str) -> float:
+    """`500ms`, `30s`, `1m30s`, as seconds."""
+    try:
+        return Environment({"it": text}).duration("it", 0.0)
+    except StdworkerError:
+        raise click.BadParameter(f"{text!r} is not a duration such as 500ms, 30s or 1m30s") from None
+
+
+def type_name(text: str) -> str:
+    """A type of thing, by any of its names."""
+    if text.lower() not in TYPES:
+        raise click.BadParameter(f"{text!r} is not one of {', '.join(ALIASES)} or their short names")
+    return TYPES[text.lower()]
+
+
+@dataclass(slots=True)
+class Session:
+    """What the shared options say."""
+
+    connection: Connection = field(default_factory=Connection)
+    output: str = "table"
+
+    def client(self) -> Client:
+        return Client(self.connection)
+
+    @property
+    def is_table(self) -> bool:
+        return self.output == "table"
+
+
+_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+_SHARED = (
+    click.option("--server", envvar="CONVERGE_SERVER", metavar="URL", help="The engine. [http://localhost:8080]"),
+    click.option("-o", "--output", type=click.Choice(["table", "json", "yaml", "name"]), help="How to print. [table]"),
+    click.option("--timeout", "timeout_seconds", type=duration, help="How long to wait for the engine. [30s]"),
+    click.option("--tls-cert", type=_FILE, envvar="TLS_CERT_FILE", help="Our certificate."),
+    click.option("--tls-key", type=_FILE, envvar="TLS_KEY_FILE", help="Its key."),
+    click.option("--tls-ca", type=_FILE, envvar="TLS_CA_FILE", help="Whom to trust."),
+    click.option("--insecure", is_flag=True, default=None, help="Trust any certificate."),
+)
+
+
+def shared(command: F) -> F:
+    """Give a command the options that all have, before or after its name; it takes the session first.
+
+    Errors of ours become one sentence and exit status 1.
+    """
+
+    @functools.wraps(command)
+    @click.pass_context
+    def wrapped(ctx: click.Context, /, **options: Any) -> Any:
+        session = ctx.ensure_object(Session)
+        for name in _OPTIONS:
+            value = options.pop(name)
+            if value is not None and _is_meant(ctx, name):
+                setattr(session if name == "output" else session.connection, name, value)
+        session.connection.server = _address(session.connection.server)
+        if session.connection.insecure and session.connection.tls_ca:
+            raise click.UsageError("--insecure and --tls-ca exclude each other")
+        try:
+            return command(session, **options)
+        except StdworkerError as error:
+            raise Failed(str(error)) from None
+
+    for option in reversed(_SHARED):
+        wrapped = option(wrapped)
+    return wrapped  # type: ignore[return-value]
+
+
+_OPTIONS = ("server", "output", "timeout_seconds", "tls_cert", "tls_key", "tls_ca", "insecure")
+
+
+def _is_meant(ctx: click.Context, name: str) -> bool:
+    """The environment counts once, for the group: a command must not undo what was typed before its name."""
+    return ctx.parent is None or ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE
+
+
+def _address(server: str) -> str:
+    if not server.startswith(("http://", "https://")):
+        raise click.UsageError(f"--server {server!r} is not an address such as http://localhost:8080")
+    return server.rstrip("/")
+
+
+# ---- names ----
+
+
+def target_of(words: Sequence[str]) -> tuple[str, str]:
+    """`TYPE NAME`, or only `KIND/NAME` for a resource."""
+    if len(words) == 1 and "/" in words[0]:
+        return RESOURCE, words[0]
+    if len(words) != 2:
+        raise click.UsageError("expected TYPE NAME, or KIND/NAME for a resource")
+    return type_name(words[0]), words[1]
+
+
+def path_of(kind: str, name: str, version: int = 1) -> str:
+    if kind == "providerconfig":
+        return f"/providerconfigs/{quote(name, safe='')}"
+    if kind == "manifest":
+        base, _, given = name.partition("@")
+        return f"/kinds/{quote(base, safe='')}/versions/{quote(given, safe='') or version}/manifest"
+    owner, slash, rest = name.partition("/")
+    if not (owner and slash and rest):
+        raise click.UsageError(f"{name!r} is not a resource's KIND/NAME")
+    return f"/resources/{quote(owner, safe='')}/{quote(rest, safe='')}"
+
+
+def label_of(text: str) -> str:
+    key, equals, value = text.partition("=")
+    if not (key and equals):
+        raise click.UsageError(f"--label {text!r} is not KEY=VALUE")
+    return f"{key}:{value}"
