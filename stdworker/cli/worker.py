@@ -71,8 +71,16 @@ def _import_command(name: str) -> click.Command:
     try:
         command: click.Command = getattr(import_module(ELSEWHERE[name]), name)
     except ModuleNotFoundError as error:
-        raise click.ClickException(f"{error}; `stdworker {name}` needs: pip install 'stdworker[engine]'") from None
+        return _unavailable(name, f"{error}; it comes with: pip install 'stdworker[engine]'")
     return command
+
+
+def _unavailable(name: str, why: str) -> click.Command:
+    def refuse() -> None:
+        raise click.ClickException(why)
+
+    anything = {"ignore_unknown_options": True, "allow_extra_args": True}
+    return click.Command(name, callback=refuse, help=f"Not available: {why}", context_settings=anything)
 
 
 @click.group(cls=Commands, invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]})

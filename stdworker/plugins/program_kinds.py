@@ -50,6 +50,16 @@ def find_program_kinds(folders: Iterable[Path]) -> Iterator[ProgramKind | Config
                 yield item
 
 
+def kind_file_beside(program: Path) -> KindFile | None:
+    """The kind file that describes an executable, if there is one. Raises ConfigError if it is malformed."""
+    told = (program.name, program.name.removeprefix(PREFIX), program.stem)
+    for name in _names(program.parent):
+        match = KIND_FILE.fullmatch(name)
+        if match and match["pair"] in told:
+            return _kind_file(program.parent / name, _pair(program.parent / name, match["pair"]))
+    return None
+
+
 def _kinds_of(folder: Path) -> Iterator[tuple[KindVersion | None, ProgramKind | ConfigError]]:
     names = _names(folder)
     programs: Named = {}
@@ -58,14 +68,22 @@ def _kinds_of(folder: Path) -> Iterator[tuple[KindVersion | None, ProgramKind | 
         group, text = _told_by(name)
         if group:
             try:
-                (programs if group == PREFIX else kind_files).setdefault(KindVersion.parse(text), []).append(name)
-            except ValueError as error:
-                yield None, ConfigError(f"{folder / name}: {error}", code="bad_kind_name")
+                pair = _pair(folder / name, text)
+                (programs if group == PREFIX else kind_files).setdefault(pair, []).append(name)
+            except ConfigError as error:
+                yield None, error
     for pair in sorted(programs.keys() | kind_files.keys()):
         try:
             yield pair, _program_kind(folder, pair, programs.get(pair, []), kind_files.get(pair, []), names)
         except ConfigError as error:
             yield pair, error
+
+
+def _pair(path: Path, text: str) -> KindVersion:
+    try:
+        return KindVersion.parse(text)
+    except ValueError as error:
+        raise ConfigError(f"{path}: {error}", code="bad_kind_name") from None
 
 
 def _names(folder: Path) -> list[str]:

@@ -1,0 +1,284 @@
+"""`stdworker` as it is installed: settings, plugins, signals, and a real engine behind it."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import httpx
+import pytest
+
+import stdworker
+
+BIN = Path(sys.executable).parent
+HANG_SECONDS = 30
+PLUGIN = """
+import os, threading, time
+from stdworker import KindVersion, Outcome, hookimpl
+
+class Marker:
+    kind = KindVersion("marker")
+    def work(self, request):
+        if "wait" in request.resource.spec:
+            print("MARK working", flush=True)
+            open(request.resource.spec["wait"]).read()
+        return Outcome(status={"done": True})
+    def on_config(self, config):
+        pass
+    def ready(self):
+        return True
+
+@hookimpl
+def stdworker_providers(settings):
+    return [Marker()]
+
+@hookimpl
+def stdworker_kinds():
+    work = {"name": "work", "trigger": "specChange", "emits": ["status"]}
+    return [{"kind": "marker", "kind_version": 1, "reactions": [work]}]
+
+@hookimpl
+def stdworker_commands(cli):
+    import click
+    @cli.command()
+    def mark():
+        "Say that the plugin is here."
+        click.echo("marked")
+    @cli.command()
+    def version():
+        "Not ours to change."
+        click.echo("another")
+"""
+
+
+@pytest.fixture
+def environment(tmp_path):
+    """An environment that has one plugin more, a real distribution on the path."""
+    site = tmp_path / "site"
+    metadata = site / "stdworker_plugin_mark-1.0.dist-info"
+    metadata.mkdir(parents=True)
+    (site / "throwaway_mark.py").write_text(PLUGIN)
+    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: stdworker-plugin-mark\nVersion: 1.0\n")
+    (metadata / "entry_points.txt").write_text("[stdworker]\nmark = throwaway_mark\n")
+    return {"PATH": os.environ["PATH"], "PYTHONPATH": str(site), "STDWORKER_PLUGINS": "mark"}
+
+
+def run(*arguments, **environment):
+    return subprocess.run(
+        [str(BIN / "stdworker"), *arguments],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=HANG_SECONDS,
+    )
+
+
+def test_it_says_its_version(environment):
+    assert run("version", **environment).stdout == f"{stdworker.__version__}\n"
+
+
+@pytest.mark.parametrize("command", [(), ("run",)])
+def test_without_a_command_it_runs_and_without_a_broker_that_is_one_clear_line(environment, command):
+    done = run(*command, **environment)
+
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert done.stderr.startswith("stdworker: BROKER_ADDR is not set; expected http://host:port")
+    assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("variable", "value"),
+    [
+        ("BROKER_ADDR", "ftp://x"),
+        ("WORKER_MAX_PARALLEL", "0"),
+        ("WORKER_DRAIN_TIMEOUT", "5"),
+        ("WORKER_KINDS", "nothing-serves-this"),
+        ("HEALTH_ADDR", "8081"),
+        ("LOG_LEVEL", "loud"),
+        ("LOG_FORMAT", ""),
+        ("STDIO_KINDS", "A"),
+        ("STDWORKER_PLUGINS", "nowhere"),
+        ("STDWORKER_PLUGINS_STRICT", "maybe"),
+    ],
+)
+def test_a_setting_that_cannot_be_used_is_one_clear_line(environment, variable, value):
+    done = run("run", **{**environment, "BROKER_ADDR": "http://127.0.0.1:9", variable: value})
+
+    assert done.returncode == 2
+    assert done.stderr.startswith(f"stdworker: {variable} is {value!r}; expected ")
+    assert done.stderr.count("\n") == 1
+
+
+def test_an_option_wins_over_its_variable(environment):
+    done = run("run", "--worker-max-parallel", "-1", **environment, WORKER_MAX_PARALLEL="5", BROKER_ADDR="http://a:1")
+
+    assert "WORKER_MAX_PARALLEL is '-1'" in done.stderr
+
+
+def test_help_shows_our_commands_and_those_of_plugins(environment):
+    shown = run("--help", **environment).stdout
+
+    for command in ("call", "dev", "kinds", "plugins", "run", "version", "mark"):
+        assert f"\n  {command} " in shown
+
+
+def test_a_command_of_a_plugin_runs_and_ours_stay_ours(environment):
+    assert run("mark", **environment).stdout == "marked\n"
+    assert run("mark", **environment).returncode == 0
+    assert "another" not in run("version", **environment).stdout
+
+
+def test_plugins_are_shown_as_a_table(environment):
+    done = run("plugins", **environment)
+
+    heading, row = done.stdout.splitlines()
+    assert heading.split() == ["PLUGIN", "DISTRIBUTION", "VERSION", "SERVES", "FROM"]
+    assert row.split() == ["mark", "stdworker-plugin-mark", "1.0", "marker@1"]
+    assert done.returncode == 0
+
+
+def test_a_broken_plugin_is_shown_with_its_traceback_and_the_status_says_so(environment, tmp_path):
+    (tmp_path / "site" / "throwaway_mark.py").write_text("import no_such_library")
+
+    done = run("plugins", **environment)
+    told = run("plugins", "--output", "json", **environment)
+
+    assert done.returncode == told.returncode == 1
+    assert "plugin mark (stdworker-plugin-mark 1.0) is broken: can't be loaded: ModuleNotFoundError" in done.stdout
+    assert "Traceback" in done.stdout
+    [error] = json.loads(told.stdout)[0]["errors"]
+    assert error["message"] == "can't be loaded: ModuleNotFoundError: No module named 'no_such_library'"
+    assert "Traceback" in error["traceback"]
+
+
+def test_a_broken_plugin_is_fatal_only_if_asked(environment, tmp_path):
+    (tmp_path / "site" / "throwaway_mark.py").write_text("import no_such_library")
+    environment |= {"BROKER_ADDR": "http://127.0.0.1:9", "STDWORKER_PLUGINS_STRICT": "1"}
+
+    done = run("run", **environment)
+
+    assert done.returncode == 1
+    assert "stdworker: plugin mark (stdworker-plugin-mark 1.0): can't be loaded" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+class Running:
+    """A worker as a process; its log is read as it comes."""
+
+    def __init__(self, environment):
+        self.process = subprocess.Popen(
+            [str(BIN / "stdworker")], env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        )
+        self.log = ""
+        self.grew = threading.Condition()
+        self.reader = threading.Thread(target=self.read, daemon=True)
+        self.reader.start()
+
+    def read(self):
+        for line in self.process.stdout:
+            with self.grew:
+                self.log += line
+                self.grew.notify_all()
+
+    def said(self, text):
+        with self.grew:
+            assert self.grew.wait_for(lambda: text in self.log, HANG_SECONDS), self.log
+
+    def signal(self, number):
+        self.process.send_signal(number)
+
+    def ended(self):
+        status = self.process.wait(HANG_SECONDS)
+        self.reader.join(HANG_SECONDS)
+        self.process.stdout.close()
+        return status
+
+
+@pytest.fixture
+def worker(environment, serve):
+    """Starts an engine and a worker that serves `marker` to it; answers (worker, REST client)."""
+    started = []
+
+    def start(**settings):
+        engine = serve()
+        running = Running(environment | {"BROKER_ADDR": engine.broker} | settings)
+        started.append((running, httpx.Client(base_url=f"{engine.rest}/api/v1", timeout=HANG_SECONDS)))
+        manifest = json.loads(run("kinds", **environment).stdout)
+        started[-1][1].put("/kinds/marker/manifest", json=manifest).raise_for_status()
+        return started[-1]
+
+    yield start
+    for running, client in started:
+        client.close()
+        running.process.kill()
+        running.ended()
+
+
+def apply(client, **spec):
+    body = {"kind": "marker", "kind_version": 1, "name": "one", "spec": spec}
+    client.post("/resources", json=body).raise_for_status()
+
+
+def wait_ready(client):
+    client.get("/resources/marker/one/wait", params={"for": "ready", "timeout": "30s"}).raise_for_status()
+
+
+@pytest.mark.slow
+def test_a_plugins_kind_converges_and_a_signal_ends_the_worker_in_order(worker):
+    running, client = worker()
+
+    apply(client)
+    wait_ready(client)
+    running.signal(signal.SIGTERM)
+
+    assert running.ended() == 0
+    assert "Traceback" not in running.log
+
+
+@pytest.mark.slow
+def test_the_first_signal_lets_a_running_task_finish(worker, tmp_path):
+    gate = tmp_path / "gate"
+    os.mkfifo(gate)
+    running, client = worker()
+    apply(client, wait=str(gate))
+    running.said("MARK working")
+
+    running.signal(signal.SIGTERM)
+    running.said("draining")
+    gate.write_text("go")
+
+    assert running.ended() == 0
+    wait_ready(client)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("second", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_second_signal_stops_at_once(worker, tmp_path, second, status):
+    gate = tmp_path / "gate"
+    os.mkfifo(gate)
+    running, client = worker()
+    apply(client, wait=str(gate))
+    running.said("MARK working")
+
+    running.signal(signal.SIGTERM)
+    running.said("draining")
+    running.signal(second)
+
+    assert running.ended() == status
+
+
+@pytest.mark.slow
+def test_logs_can_be_json_lines(worker):
+    running, client = worker(LOG_FORMAT="json")
+    apply(client)
+    wait_ready(client)
+    running.signal(signal.SIGINT)
+
+    assert running.ended() == 0
+    lines = [json.loads(line) for line in running.log.splitlines()]
+    assert {"time", "level", "logger", "message"} <= lines[0].keys()
