@@ -23,6 +23,9 @@ T = TypeVar("T")
 LOG_LEVELS = ("debug", "info", "warn", "warning", "error")
 LOG_FORMATS = ("text", "json")
 
+# durationpy reads days and years too, which no other program of this field does.
+_GO_DURATION = re.compile(r"0|(?:(?:\d+\.?\d*|\.\d+)(?:ns|us|µs|ms|s|m|h))+")
+
 
 class Environment:
     """Typed look-ups in an environment. Every method answers its default when the variable is not set."""
@@ -53,10 +56,10 @@ class Environment:
         """A Go-style duration such as `500ms`, `30s` or `1m30s`, as seconds."""
 
         def parse(text: str) -> float:
-            seconds = durationpy.from_str(text).total_seconds() if text.strip() == text else -1.0
-            if seconds < least or (text.isdigit() and text != "0"):
+            seconds = float(durationpy.from_str(text).total_seconds())
+            if not _GO_DURATION.fullmatch(text) or seconds < least:
                 raise ValueError
-            return float(seconds)
+            return seconds
 
         return self._read(name, default, "a duration such as 500ms, 30s or 1m30s", parse)
 
@@ -117,6 +120,8 @@ class Environment:
         def parse(text: str) -> tuple[str, int] | None:
             host, colon, port = text.rpartition(":")
             if not colon or not port.isascii() or not port.isdigit() or int(port) > 65_535:
+                raise ValueError
+            if "/" in host or any(map(str.isspace, host)):
                 raise ValueError
             return host.strip("[]"), int(port)
 

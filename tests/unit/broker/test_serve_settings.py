@@ -1,0 +1,73 @@
+"""Every variable of `converge serve`: its default, what it takes, what it refuses."""
+
+from __future__ import annotations
+
+import pytest
+
+from stdworker.cli.engine import VARIABLES
+from stdworker.engine.settings import ServeSettings
+from stdworker.errors import SettingsError
+
+
+def test_without_any_variable_the_defaults_bind_loopback_only():
+    settings = ServeSettings.from_environment({})
+
+    assert settings == ServeSettings()
+    assert settings.rest[0] == "127.0.0.1"
+    assert settings.broker.startswith("127.0.0.1:")
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "field", "expected"),
+    [
+        ("DATABASE_URL", "sqlite:////var/lib/c.db", "database_url", "sqlite:////var/lib/c.db"),
+        ("DATABASE_URL", "postgresql://u@h/d", "database_url", "postgresql://u@h/d"),
+        ("LISTEN_ADDR", ":80", "rest", ("", 80)),
+        ("LISTEN_ADDR", "[::1]:80", "rest", ("::1", 80)),
+        ("BROKER_ADDR_LISTEN", ":90", "broker", "[::]:90"),
+        ("BROKER_ADDR_LISTEN", "h:90", "broker", "h:90"),
+        ("BROKER_ADDR_LISTEN", "[::1]:90", "broker", "[::1]:90"),
+        ("BROKER_ADDR_LISTEN", "unix:///run/b.sock", "broker", "unix:///run/b.sock"),
+        ("SHUTDOWN_DRAIN", "1m30s", "drain_seconds", 90.0),
+        ("LEASE_RECONNECT_WINDOW", "0s", "reconnect_seconds", 0.0),
+        ("LEASE_LIVENESS_WINDOW", "1m", "liveness_seconds", 60.0),
+        ("RETRY_BASE", "10ms", "retry_base_seconds", 0.01),
+        ("RETRY_CAP", "1h", "retry_cap_seconds", 3600.0),
+        ("EVENTS_KEEP", "5", "events_keep", 5),
+        ("EVENTS_KEEP_FOR", "24h", "events_keep_seconds", 86_400.0),
+        ("LOG_LEVEL", "Warn", "log_level", "warn"),
+        ("LOG_FORMAT", "json", "log_format", "json"),
+    ],
+)
+def test_each_variable_is_read_in_the_form_that_it_promises(variable, value, field, expected):
+    assert getattr(ServeSettings.from_environment({variable: value}), field) == expected
+
+
+@pytest.mark.parametrize(
+    ("variable", "value"),
+    [
+        ("DATABASE_URL", "mysql://here"),
+        ("DATABASE_URL", "sqlite:///"),
+        ("DATABASE_URL", "sqlite:///:memory:"),
+        ("LISTEN_ADDR", "8080"),
+        ("LISTEN_ADDR", "host:99999"),
+        ("BROKER_ADDR_LISTEN", "unix:relative"),
+        ("BROKER_ADDR_LISTEN", "unix:///"),
+        ("BROKER_ADDR_LISTEN", "http://host:9090"),
+        ("SHUTDOWN_DRAIN", "45"),
+        ("SHUTDOWN_DRAIN", "-1s"),
+        ("LEASE_LIVENESS_WINDOW", "0s"),
+        ("RETRY_BASE", "soon"),
+        ("RETRY_BASE", "0s"),
+        ("EVENTS_KEEP", "0"),
+        ("LOG_LEVEL", "loud"),
+        ("LOG_FORMAT", "xml"),
+        *[(variable, "") for variable in VARIABLES],
+    ],
+)
+def test_a_malformed_value_is_refused_naming_variable_value_and_form(variable, value):
+    with pytest.raises(SettingsError) as refused:
+        ServeSettings.from_environment({variable: value})
+
+    assert refused.value.variable == variable
+    assert str(refused.value).startswith(f"{variable} is {value!r}; expected ")
