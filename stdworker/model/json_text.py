@@ -55,14 +55,28 @@ def dumps(value: Any) -> RawJson:
         return value
     try:
         quick = orjson.dumps(value, option=_PLAIN)
-    except TypeError:  # more than 64 bits, or not JSON at all
-        quick = b"null"
-    if quick.isascii() and b"null" not in quick:  # orjson writes NaN as null
-        return RawJson(quick)
+    except (TypeError, RecursionError):  # more than 64 bits, or not JSON at all
+        return _dumps_slowly(value)
+    if b"null" in quick and _not_finite(value):  # orjson writes NaN as null
+        return _dumps_slowly(value)
+    if quick.count(b"[") + quick.count(b"{") > DEPTH_MAX and _deeper(value, DEPTH_MAX):
+        return _dumps_slowly(value)
+    return RawJson(quick if quick.isascii() else _escape(quick))
+
+
+def _dumps_slowly(value: Any) -> RawJson:
     path, problem = _locate_unencodable(value, "", 0)
     if problem:
         raise JsonError(f"can't be written as JSON: {problem}", path=path, code="not_json")
     return RawJson(json.dumps(value, separators=(",", ":")).encode("ascii"))
+
+
+def _not_finite(value: Any) -> bool:
+    try:
+        json.dumps(value, allow_nan=False, default=str)
+    except ValueError:
+        return True
+    return False
 
 
 def check(document: bytes, *, depth_max: int = DEPTH_MAX) -> RawJson:
@@ -130,6 +144,7 @@ def join_elements(parts: list[RawJson]) -> RawJson:
 _PLAIN = orjson.OPT_PASSTHROUGH_DATACLASS | orjson.OPT_PASSTHROUGH_DATETIME | orjson.OPT_PASSTHROUGH_SUBCLASS
 _MEMBERS = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _ELEMENTS = msgspec.json.Decoder(list[msgspec.Raw])
+_CONTAINERS = (dict, list, tuple)
 _LINE_BREAKS = bytes.maketrans(b"\r\n", b"  ")
 
 
@@ -168,18 +183,10 @@ def _keys_seen(value: Any) -> int:
 
 
 def _deeper(value: Any, depth_max: int) -> bool:
-    level = [value]
-    for _ in range(depth_max + 1):
-        level = (
-            [
-                inner
-                for item in level
-                for inner in (item.values() if type(item) is dict else item)
-                if type(inner) is dict or type(inner) is list
-            ]
-            if level and type(level[0]) in (dict, list)
-            else []
-        )
+    level = [value] if type(value) in _CONTAINERS else []
+    for _ in range(depth_max):
+        inner = [v for item in level for v in (item.values() if type(item) is dict else item)]
+        level = [v for v in inner if type(v) in _CONTAINERS]
         if not level:
             return False
     return True
@@ -298,7 +305,7 @@ class _Walker:
             value, self.at = json.decoder.scanstring(self.text, self.at + 1, True)  # type: ignore[attr-defined]
         except json.JSONDecodeError as error:
             raise JsonError(f"{error.msg} at character {error.pos}", path=path, code="bad_string") from None
-        if not value.isascii() and any("\ud800" <= c <= "\udfff" for c in value):
+        if _has_surrogate(value):
             raise JsonError("a lone surrogate is not text", path=path, code="lone_surrogate")
         return str(value)
 
@@ -331,13 +338,16 @@ def escape_token(key: str) -> str:
     return key.replace("~", "~0").replace("/", "~1")
 
 
+def _has_surrogate(text: str) -> bool:
+    return not text.isascii() and any("\ud800" <= c <= "\udfff" for c in text)
+
+
 def _locate_unencodable(value: Any, path: str, depth: int) -> tuple[str, str]:
     """Where a value stops being JSON, and why; ("", "") when nothing is found."""
-    if depth > DEPTH_MAX:
+    if depth >= DEPTH_MAX and type(value) in _CONTAINERS:
         return path, f"nested deeper than {DEPTH_MAX}"
     if isinstance(value, str):
-        lone = not value.isascii() and any("\ud800" <= c <= "\udfff" for c in value)
-        return (path, "a lone surrogate is not text") if lone else ("", "")
+        return (path, "a lone surrogate is not text") if _has_surrogate(value) else ("", "")
     if isinstance(value, float) and (value != value or value in (float("inf"), float("-inf"))):
         return path, f"{value} is not a JSON number"
     items: list[tuple[Any, Any]] = []
@@ -350,6 +360,8 @@ def _locate_unencodable(value: Any, path: str, depth: int) -> tuple[str, str]:
     for key, inner in items:
         if isinstance(value, dict) and not isinstance(key, str):
             return path, f"the key {key!r} is not a string"
+        if isinstance(key, str) and _has_surrogate(key):
+            return path, f"a lone surrogate is not text, in the key {key!r}"
         found = _locate_unencodable(inner, f"{path}/{escape_token(str(key))}", depth + 1)
         if found != ("", ""):
             return found
