@@ -72,7 +72,6 @@ def serve(**given: str | None) -> None:
 
     Every option can be set as an environment variable of the same name in capitals.
     """
-    os.environ.setdefault("GRPC_VERBOSITY", "NONE")  # what it logs to stderr is raised as an error too
     try:
         from stdworker.engine.settings import ServeSettings
     except ImportError as error:

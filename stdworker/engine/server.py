@@ -42,7 +42,7 @@ class Server:
 
     async def _open(self, opening: contextlib.AsyncExitStack) -> None:
         settings = self._settings
-        self._listener = opening.enter_context(listen(*settings.rest))
+        self._listener = opening.enter_context(listen("LISTEN_ADDR", *settings.rest))
         self._engine = await Engine.open(settings.database_url, engine_options(settings))
         opening.push_async_callback(self._engine.close)
         self._broker = Broker(self._engine, BrokerOptions(settings.reconnect_seconds, settings.liveness_seconds))
@@ -52,7 +52,11 @@ class Server:
         self._http = HttpServer(http_config(self._engine, settings))
 
     def _listen_grpc(self) -> int:
+        """Bind the broker's address; a plain socket is tried first, because grpc doesn't say why it can't."""
         address = self._settings.broker
+        if not address.startswith("unix:"):
+            host, _, port = address.rpartition(":")
+            listen("BROKER_ADDR_LISTEN", "" if host == "[::]" else host.strip("[]"), int(port)).close()
         try:
             return self._grpc.listen(address)
         except OSError as error:
@@ -130,14 +134,14 @@ def database_kind(settings: ServeSettings) -> str:
     return "sqlite" if settings.database_url.startswith("sqlite") else "postgres"
 
 
-def listen(host: str, port: int) -> socket.socket:
+def listen(variable: str, host: str, port: int) -> socket.socket:
     """A listening TCP socket; an empty host means all interfaces. Raises SettingsError when it can't be had."""
     everywhere = not host and socket.has_dualstack_ipv6()
     family = socket.AF_INET6 if everywhere or ":" in host else socket.AF_INET
     try:
         listener = socket.create_server((host, port), family=family, backlog=BACKLOG, dualstack_ipv6=everywhere)
     except OSError as error:
-        raise SettingsError("LISTEN_ADDR", f"{host}:{port}", "an address that is free", hint=str(error)) from None
+        raise SettingsError(variable, f"{host}:{port}", "an address that is free", hint=str(error)) from None
     # Connections inherit it. asyncio sets it only where the protocol is named, else small answers wait 40 ms.
     listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     return listener
