@@ -26,7 +26,7 @@ def stdworker_providers(settings: WorkerSettings) -> Iterable[Provider | Stdwork
     """The providers that this plugin serves, one for each kind version.
 
     An error stands for a provider that can't be made: it is reported, the others are served. A provider may
-    have an `origin`, a text that says where its kind comes from.
+    have a `path`, the file that its kind comes from.
     """
     return ()
 

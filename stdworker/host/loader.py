@@ -40,7 +40,7 @@ log = logging.getLogger("stdworker.plugins")
 class Plugin:
     """One entry point and what became of it.
 
-    `kinds` are those it serves, each with the place that its provider names as origin ("" if none).
+    `kinds` are those it serves, each with the file that its provider names as its `path` ("" if none).
     `hooks` is a plugin manager of its own, so that nothing a plugin does to a hook call reaches another; None
     when it could not be loaded. `errors` are sentences, `tracebacks` (one for each, may be "") for its author.
     """
@@ -167,15 +167,15 @@ def _serve(registry: Registry, plugin: Plugin, provider: Provider | StdworkerErr
     if isinstance(provider, StdworkerError):
         plugin.fail(provider)
         return
-    place = getattr(provider, "origin", "")
+    path = getattr(provider, "path", None) or ""
     try:
-        registry.add(provider, f"{plugin.origin}, {place}" if place else plugin.origin)
+        registry.add(provider, f"{plugin.origin}, {path}" if path else plugin.origin)
     except Exception as error:
         if isinstance(error, PluginError) and error.code == "duplicate_kind":
             raise
         plugin.fail(error, "a provider can't be served")
     else:
-        plugin.kinds[provider.kind] = place
+        plugin.kinds[provider.kind] = path
 
 
 def _kind_files(plugin: Plugin, settings: WorkerSettings) -> Iterator[KindFile]:

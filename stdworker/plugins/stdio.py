@@ -49,12 +49,11 @@ def stdworker_providers(settings: WorkerSettings) -> Iterator[Provider | Stdwork
 
 
 def _provider(found: ProgramKind, runtime: BridgeRuntime) -> ProgramProvider:
+    program = str(found.program)
     base = found.kind_file.default_config if found.kind_file else None
-    provider = ProgramProvider(
-        found.pair, fixed_command=str(found.program), base_config=base, sealed_by_default=True, run=runtime
+    return ProgramProvider(
+        found.pair, fixed_command=program, base_config=base, sealed_by_default=True, path=program, run=runtime
     )
-    provider.origin = str(found.program)
-    return provider
 
 
 @hookimpl

@@ -180,8 +180,8 @@ def test_two_plugins_that_serve_one_kind_are_refused_naming_both(site):
     assert "plugin b (stdworker-plugin-b 1.2)" in str(refused.value)
 
 
-def test_a_provider_may_say_its_own_origin(site):
-    site.install("greet", PROVIDER + "    origin = '/opt/greeter'\n" + SERVES)
+def test_a_provider_may_name_the_file_of_its_kind(site):
+    site.install("greet", PROVIDER + "    path = '/opt/greeter'\n" + SERVES)
 
     registry = site.load().registry(SETTINGS)
 
