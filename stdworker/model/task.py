@@ -106,6 +106,10 @@ class Provider(Protocol):
 
     `on_config` is called once at start, also without config, then whenever the default changed; never
     concurrently. `ready` is polled every two seconds.
+
+    A provider may have more: `credit`, how many tasks it runs at once (None: as many as the worker allows);
+    `readiness_reason`, a text for when it isn't ready; `counters`, a dataclass of numbers for the metrics;
+    and `close()`, awaited at the end of the drain.
     """
 
     @property

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import fields
+from typing import Any
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
 from prometheus_client.metrics_core import Metric
@@ -59,14 +62,17 @@ class PairMetrics:
 
 
 class Metrics(Collector):
-    """All counters of a worker. `gauges` are read when asked; `extra` adds what other parts count."""
+    """All counters of a worker. `gauges` are read when asked, `counters` are dataclasses of numbers that
+    providers keep (`stdworker_program_…`), `extra` adds collectors of the caller.
+    """
 
-    def __init__(self, extra: Iterable[Collector] = ()) -> None:
+    def __init__(self, extra: Iterable[Collector] = (), counters: Iterable[Any] = ()) -> None:
         self.reconnects = 0
         self.loop_lag_seconds = 0.0
         self.loop_blocked = 0
         self.gauges: dict[str, tuple[str, Callable[[], float]]] = {}
         self.registry = CollectorRegistry(auto_describe=False)
+        self._counters = list({id(counted): counted for counted in counters}.values())
         self._pairs: dict[KindVersion, PairMetrics] = {}
         for collector in (self, *extra):
             self.registry.register(collector)
@@ -94,6 +100,14 @@ class Metrics(Collector):
         )
         for name, (about, read) in self.gauges.items():
             yield GaugeMetricFamily(name, about, value=read())
+        yield from self._collect_counters()
+
+    def _collect_counters(self) -> Iterator[Metric]:
+        sums: Counter[str] = Counter()
+        for counted in self._counters:
+            sums.update({field.name: getattr(counted, field.name) for field in fields(counted)})
+        for name, value in sums.items():
+            yield CounterMetricFamily(f"stdworker_program_{name}", f"Of programs: {name}", value=value)
 
 
 def _outcome(result: Result) -> str:

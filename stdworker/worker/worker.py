@@ -42,7 +42,8 @@ class Worker:
         self.pace = options.pace
         self.threads = Threads()
         self.ledger = Ledger()
-        self.metrics = Metrics(options.collectors)
+        counters = [counted for p in providers.values() if (counted := getattr(p, "counters", None)) is not None]
+        self.metrics = Metrics(options.collectors, counters)
         self.session: Session | None = None
         slots = {pair: ConfigSlot(pair, provider, self.threads, self.pace) for pair, provider in providers.items()}
         self.configs = Configs(slots, self.pace)
@@ -165,19 +166,22 @@ class Worker:
             self.session.offer(pair, Offer(ready, lane.limit))
 
     def _limit(self, pair: KindVersion) -> int:
-        """A provider may say by an attribute `capacity` that it runs fewer tasks at once."""
-        capacity = getattr(self.providers[pair], "capacity", None)
-        return min(self.options.max_parallel, capacity) if capacity else self.options.max_parallel
+        credit = getattr(self.providers[pair], "credit", None)
+        return min(self.options.max_parallel, credit) if credit else self.options.max_parallel
 
     def missing(self) -> list[str]:
         """What keeps this worker from taking tasks, for /readyz."""
         absent = {
             "not connected to a broker": self.connected,
             "no config was read from a broker yet": self.configs.primed,
-            f"none of {', '.join(map(str, self.providers))} is ready": self.readiness.ready_pairs > 0,
+            f"no kind is ready: {'; '.join(map(self._unready, self.providers))}": self.readiness.ready_pairs > 0,
             "draining": not self.readiness.draining,
         }
         return [sentence for sentence, there in absent.items() if not there]
+
+    def _unready(self, pair: KindVersion) -> str:
+        reason = getattr(self.providers[pair], "readiness_reason", "")
+        return f"{pair} ({reason})" if reason else str(pair)
 
     # ---- its end ----
 

@@ -5,6 +5,7 @@ import http.client
 import re
 import threading
 import time
+from dataclasses import dataclass
 
 import pytest
 
@@ -48,6 +49,7 @@ def test_ready_says_what_is_missing_and_is_ready_once_connected(play, noop, port
         await logged("connected")
         connected = await asyncio.to_thread(get, port, "/readyz")
         provider.is_ready = False
+        provider.readiness_reason = "db is down"
         await stream.until(lambda: bool(stream.interests))
         return without, connected, await asyncio.to_thread(get, port, "/readyz")
 
@@ -57,7 +59,7 @@ def test_ready_says_what_is_missing_and_is_ready_once_connected(play, noop, port
     assert "config" in without[1]
     assert connected == (200, "ok\n")
     assert unready[0] == 503
-    assert "thing@1" in unready[1]
+    assert "thing@1 (db is down)" in unready[1]
 
 
 def test_ready_fails_while_draining(play, noop, port):
@@ -103,6 +105,24 @@ def test_metrics_count_tasks_by_kind_and_outcome(play, noop, port):
     assert re.search(r'stdworker_task_seconds_count\{kind="thing",version="1"\} 3', text)
     for name in ("reconnects_total", "results_buffered", "results_dropped", "loop_lag_seconds", "queue_wait_seconds"):
         assert f"stdworker_{name}" in text
+
+
+def test_metrics_of_providers_that_share_a_counter_count_once(play, noop, port):
+    @dataclass
+    class Counters:
+        stray_lines: int = 3
+
+    shared = Counters()
+
+    async def scenario(ground):
+        providers = [noop("a"), noop("b"), noop("c")]
+        providers[0].counters = providers[1].counters = shared
+        providers[2].counters = Counters(4)
+        ground.serve(*providers, health_address=("127.0.0.1", port))
+        await ground.stream()
+        return await asyncio.to_thread(get, port, "/metrics")
+
+    assert "stdworker_program_stray_lines_total 7.0" in play(scenario)[1]
 
 
 def test_an_address_that_is_taken_is_a_settings_error(play, noop):

@@ -55,13 +55,13 @@ def test_a_ceiling_is_what_subscribe_asks_for_in_all(play, noop):
     assert play(scenario) == 3
 
 
-def test_a_provider_with_a_capacity_of_its_own_takes_no_more(play, noop):
+def test_a_provider_with_a_credit_of_its_own_takes_no_more(play, noop):
     async def scenario(ground):
         provider = noop()
-        provider.capacity = 2
+        provider.credit = 2
         ground.serve(provider)
         stream = await ground.stream()
-        provider.capacity = 5
+        provider.credit = 5
         await stream.until(lambda: ("thing@1", True, 5) in stream.interests)
         return list(stream.subscribe.pair_inflight)
 
