@@ -44,15 +44,12 @@ def free_port() -> int:
 
 
 @contextmanager
-def process(name: str, environment: dict[str, str], folder: Path, *command: str) -> Iterator[None]:
+def process(log: Path, environment: dict[str, str], *command: str) -> Iterator[subprocess.Popen[bytes]]:
     """A process that is stopped, and seen to stop, at the end."""
-    log = folder / f"{name}.log"
     with log.open("wb") as output:
         running = subprocess.Popen([str(BIN / command[0]), *command[1:]], env=environment, stdout=output, stderr=output)
     try:
-        yield
-        if running.poll() is not None:
-            raise Stuck(f"the {name} ended with status {running.returncode}:\n{log.read_text()[-2000:]}")
+        yield running
     finally:
         running.send_signal(signal.SIGTERM)
         try:
@@ -78,6 +75,16 @@ class Demo:
             "TMPDIR": str(folder),
         }
         self.seen: dict[str, str] = {}
+        self.processes: dict[str, subprocess.Popen[bytes]] = {}
+
+    def start(self, stack: ExitStack, name: str, *command: str) -> None:
+        log = self.folder / f"{name}.log"
+        self.processes[name] = stack.enter_context(process(log, self.environment, *command))
+
+    def check_alive(self) -> None:
+        for name, running in self.processes.items():
+            if running.poll() is not None:
+                raise Stuck(f"the {name} ended with status {running.returncode}\n{self.logs()}")
 
     def conctl(self, *arguments: str) -> None:
         console.print(Text(f"$ conctl {' '.join(arguments)}", style="bold"))
@@ -105,6 +112,7 @@ class Demo:
                     self.tell_changes(found)
                 if true(found):
                     return
+                self.check_alive()
                 if time.monotonic() > end:
                     raise Stuck(f"{what}: not within {STEP_SECONDS_MAX} s\n{self.logs()}")
                 time.sleep(0.1)
@@ -149,8 +157,8 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="stdworker-demo-") as name, ExitStack() as stack:
         demo = Demo(Path(name))
         try:
-            stack.enter_context(process("engine", demo.environment, demo.folder, "converge", "serve"))
-            stack.enter_context(process("worker", demo.environment, demo.folder, "stdworker", "run"))
+            demo.start(stack, "engine", "converge", "serve")
+            demo.start(stack, "worker", "stdworker", "run")
             wait_for(demo)
             console.print(f"An engine and a worker are up. The API and its docs: {demo.server}/docs\n")
             for folder in FOLDERS:
@@ -175,6 +183,7 @@ def main() -> int:
 def wait_for(demo: Demo) -> None:
     end = time.monotonic() + STEP_SECONDS_MAX
     while time.monotonic() < end:
+        demo.check_alive()
         try:
             if demo.client.get("/version").status_code == 200:
                 return
