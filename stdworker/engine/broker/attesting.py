@@ -24,9 +24,9 @@ class Attester:
         self._added = asyncio.Event()
 
     def heard(self, session: Session, leases: Iterable[Lease]) -> None:
-        """These tasks of the stream go on. Those whose result is here already need no more life."""
+        """These tasks of the stream go on."""
         alive = self._heartbeats.setdefault(session, set())
-        alive.update(lease for lease in leases if lease.token not in session.settling)
+        alive.update(leases)
         if len(alive) > LEASES_MAX:
             self._heartbeats[session] = set(session.leases())
         self._added.set()
@@ -52,8 +52,11 @@ class Attester:
                 raise outcome  # the next heartbeat says it again
 
     async def attest(self, session: Session, leases: Iterable[Lease]) -> None:
-        """Write the signs of life, which moves the leases to this broker; cancel what is void."""
-        named = list(leases)
+        """Write the signs of life, which moves the leases to this broker; cancel what is void.
+
+        A result may have overtaken its heartbeat: what is being settled is neither alive nor adopted again.
+        """
+        named = [lease for lease in leases if lease.token not in session.settling]
         held = set(session.running)
         void = set(await self._engine.attest(named, self._broker, session.worker))
         for lease in named:

@@ -29,6 +29,7 @@ from stdworker.engine.broker.sweeping import Sweeper
 from stdworker.engine.broker.ticks import forever
 from stdworker.engine.reconcile import Engine, Hint, Watch
 from stdworker.engine.store.records import Claim, Settlement
+from stdworker.errors import StdworkerError
 from stdworker.model.config import ProviderConfig
 from stdworker.model.kind import KindVersion
 from stdworker.model.task import Lease
@@ -89,7 +90,9 @@ class Broker:
     # ---- one stream ----
 
     async def open(self, subscription: Subscription) -> Session:
-        """Take a stream in. Close it in the end, also when this raises."""
+        """Take a stream in; `close` it in the end. Raises StdworkerError when it can't be served now."""
+        if self.draining:
+            raise StdworkerError("the broker is shutting down", code="draining")
         session = Session(subscription, self._clock())
         self.sessions.add(session)
         metrics.STREAMS.set(len(self.sessions))
@@ -240,7 +243,10 @@ class Broker:
             self.close(session, goodbye=True)
         await _first(self._settler.wait_empty(), seconds=FAREWELL_SECONDS)
         self._releaser.give_up()
-        await self._releaser.flush()
+        try:
+            await self._releaser.flush()
+        except StdworkerError as error:
+            log.error("leases are not released, and expire: %s", error)
 
     def _check_idle(self) -> None:
         if self.draining and all(session.idle for session in self.sessions):

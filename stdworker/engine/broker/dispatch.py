@@ -72,7 +72,7 @@ class Dispatcher:
             self._awake.set()
 
     async def stop(self) -> None:
-        """Claim nothing more; returns when the claim under way is dealt with."""
+        """Hand out nothing more; returns when the claim under way is given back."""
         self._stopped = True
         async with self._claiming:
             pass
@@ -132,7 +132,7 @@ class Dispatcher:
         except Exception:
             self._releaser.release([claim.lease for claim in claims], counted=False)
             raise
-        streams = self._by_worker()
+        streams = {} if self._stopped else self._by_worker()
         dealt: defaultdict[Session, list[Claim]] = defaultdict(list)
         for claim in claims:
             session = streams.get(claim.worker)

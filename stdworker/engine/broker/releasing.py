@@ -59,12 +59,12 @@ class Releaser:
     async def flush(self) -> None:
         """Store what waits; it goes on waiting if that fails."""
         self._added.clear()
-        for counted, leases in self._waiting.items():
-            batch = list(leases)
-            if batch:
-                try:
-                    await self._engine.release(batch, self._broker, counted=counted)
-                except BaseException:
-                    self._added.set()
-                    raise
-                del leases[: len(batch)]
+        for counted in (True, False):
+            batch, self._waiting[counted] = self._waiting[counted], []
+            if not batch:
+                continue
+            try:
+                await self._engine.release(batch, self._broker, counted=counted)
+            except BaseException:
+                self.release(batch, counted=counted)
+                raise

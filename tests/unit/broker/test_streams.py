@@ -526,6 +526,49 @@ async def test_an_aborted_drain_does_not_wait(scene):
     assert [counted for _, counted in scene.engine.released] == [False]
 
 
+async def test_a_claim_under_way_when_the_drain_begins_is_given_back(scene):
+    claiming, go_on = asyncio.Event(), asyncio.Event()
+    claim = scene.engine.claim
+
+    async def slow_claim(wants, broker):
+        claims = await claim(wants, broker)
+        claiming.set()
+        await go_on.wait()
+        return claims
+
+    scene.engine.queue("a")
+    scene.engine.claim = slow_claim
+    worker = await scene.worker().subscribe()
+    await claiming.wait()
+    draining = asyncio.create_task(scene.broker.drain(60, asyncio.Event()))
+    await asyncio.sleep(0)  # the drain begins
+    go_on.set()
+    await draining
+
+    assert [counted for _, counted in scene.engine.released] == [False]
+    assert (await worker.ended())[0] is grpc.StatusCode.UNAVAILABLE
+    assert not any(message.WhichOneof("body") in ("task", "tasks") for message in worker.received)
+
+
+async def test_a_drain_ends_although_the_store_is_away_for_good(scene):
+    scene.engine.queue("a")
+    worker = await scene.worker().subscribe()
+    await worker.task()
+    scene.engine.failing = {"release"}
+
+    await scene.broker.drain(0.01, asyncio.Event())
+
+    assert (await worker.ended())[0] is grpc.StatusCode.UNAVAILABLE
+
+
+async def test_a_draining_broker_takes_no_new_stream(scene):
+    await scene.broker.drain(60, asyncio.Event())
+
+    code, details = await (await scene.worker().subscribe()).ended()
+
+    assert (code, details) == (grpc.StatusCode.UNAVAILABLE, "the broker is shutting down")
+
+
 async def test_a_stopping_server_refuses_new_streams_as_unavailable_and_keeps_the_open_ones(scene):
     scene.engine.queue("a")
     worker = await scene.worker().subscribe()
