@@ -197,7 +197,7 @@ class Batcher:
 
     def _fresh_kinds(self, connection: Connection) -> Kinds:
         if catalog.revision(connection) != self._kinds.revision:
-            self._kinds = Kinds.read(connection)
+            self._kinds = Kinds.read(connection, self._kinds)
         return self._kinds
 
     def _verdict(self, call: Call, error: Exception) -> Exception:

@@ -62,6 +62,11 @@ def merged(stored: str, emitted: Conditions, *, replace: bool, now_ms: int) -> s
     return text(emitted if replace else overlay(list(before.values()), emitted))
 
 
+def say_healthy(stored: str) -> bool:
+    """False when a handler said that the resource is not Ready."""
+    return stored == _NONE or not any(c.type == "Ready" and c.status == "False" for c in read(stored))
+
+
 def shown(node: Node, culprits: str) -> Conditions:
     """All conditions of a resource. `culprits` says which descendants keep it from being Ready."""
     synced, ready = state.verdict(node)

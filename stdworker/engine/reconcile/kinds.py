@@ -84,17 +84,22 @@ class Kind:
     """One published kind version."""
 
     def __init__(self, row: KindRow) -> None:
+        self.row = row
         self.pair = KindVersion(row.kind, row.kind_version)
         self.manifest = Manifest.from_document(loads(row.manifest.encode()))
-        self.manifest_json = RawJson(row.manifest.encode())
         self.manifest_version = row.manifest_version
-        self.policy = KindPolicy(**loads(row.policy.encode()))
-        self.updated_at = row.updated_at
+        self.policy = _policy(row)
         self.composer = self.manifest.composer
         self.worker = self.manifest.worker
         self.rollup = self.manifest.rollup
         self.deleter = self.manifest.deleter
         self.recomposer = next((r for r in self.manifest.reactions if _recomposes(r)), None)
+        self._reactions = {
+            Stage.COMPOSE: self.composer or self.recomposer,
+            Stage.WORK: self.worker,
+            Stage.ROLLUP: self.rollup,
+            Stage.DELETE: self.deleter,
+        }
 
     @property
     def composes(self) -> bool:
@@ -118,12 +123,12 @@ class Kind:
 
     def reaction(self, stage: Stage, *, only_children: bool = False) -> Reaction | None:
         """What runs a stage; `only_children`: the run was asked for by children alone."""
-        if stage is Stage.COMPOSE:
-            return (self.recomposer if only_children else None) or self.composer or self.recomposer
-        return {Stage.WORK: self.worker, Stage.ROLLUP: self.rollup, Stage.DELETE: self.deleter}.get(stage)
+        if only_children and stage is Stage.COMPOSE and self.recomposer is not None:
+            return self.recomposer
+        return self._reactions.get(stage)
 
     def record(self) -> KindRecord:
-        return KindRecord(self.pair, self.manifest_json, self.manifest_version, self.policy, self.updated_at)
+        return record(self.row)
 
 
 def _recomposes(reaction: Reaction) -> bool:
@@ -143,9 +148,14 @@ class Kinds:
     default_revisions: dict[KindVersion, int] = field(default_factory=dict)
 
     @classmethod
-    def read(cls, db: Connection) -> Kinds:
+    def read(cls, db: Connection, known: Kinds | None = None) -> Kinds:
+        """What is published now; kinds that `known` has unchanged are taken over as they are compiled."""
         revision = catalog.revision(db)
-        kinds = {kind.pair: kind for kind in map(Kind, catalog.kinds(db))}
+        kinds = {}
+        for row in catalog.kinds(db):
+            pair = KindVersion(row.kind, row.kind_version)
+            old = known.get(pair) if known else None
+            kinds[pair] = old if old is not None and old.row == row else Kind(row)
         return cls(revision, kinds, catalog.default_revisions(db))
 
     def __iter__(self) -> Iterator[Kind]:
@@ -153,6 +163,16 @@ class Kinds:
 
     def get(self, pair: KindVersion) -> Kind | None:
         return self.by_pair.get(pair)
+
+
+def record(row: KindRow) -> KindRecord:
+    pair = KindVersion(row.kind, row.kind_version)
+    manifest = RawJson(row.manifest.encode())
+    return KindRecord(pair, manifest, row.manifest_version, _policy(row), row.updated_at)
+
+
+def _policy(row: KindRow) -> KindPolicy:
+    return KindPolicy(**loads(row.policy.encode()))
 
 
 def policy_text(policy: KindPolicy) -> str:

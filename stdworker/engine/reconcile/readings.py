@@ -9,7 +9,7 @@ import orjson
 
 from stdworker.engine.reconcile import configs as config_decisions
 from stdworker.engine.reconcile import gates, present
-from stdworker.engine.reconcile.kinds import Kind
+from stdworker.engine.reconcile.kinds import record
 from stdworker.engine.store import catalog, lists, nodes
 from stdworker.engine.store import edges as edge_store
 from stdworker.engine.store import events as event_store
@@ -92,7 +92,7 @@ def events(db: Connection, ref: Ref | None, after: int, limit: int) -> list[Even
 
 
 def kinds(db: Connection) -> list[KindRecord]:
-    return [Kind(row).record() for row in catalog.kinds(db)]
+    return [record(row) for row in catalog.kinds(db)]
 
 
 def kind(db: Connection, pair: KindVersion) -> KindRecord:

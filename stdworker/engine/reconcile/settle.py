@@ -21,9 +21,9 @@ from stdworker.engine.store.rows import DELETE, Node, TaskRow
 from stdworker.errors import JsonError
 from stdworker.model.json_text import ascii_line, dumps
 from stdworker.model.kind import Emit, Stage
+from stdworker.model.outcome import Outcome
 
 STATUS_BYTES_MAX = 50 << 20
-KIND_GONE = "KindGone"
 
 
 def settle(uow: UnitOfWork, settlements: Sequence[Settlement]) -> list[bool]:
@@ -44,7 +44,9 @@ def _settle(uow: UnitOfWork, settlement: Settlement) -> bool:
     if settlement.released:
         give_back(uow, node, row)
     elif settlement.error or settlement.terminal:
-        _store_status(uow, node, uow.kinds.get(row.pair), row, settlement.outcome.status)
+        kind = uow.kinds.get(row.pair)
+        if kind is not None and Emit.STATUS in _emits(kind, row, settlement.stage):
+            _store_status(uow, node, settlement.outcome.status)
         fail(uow, node, row, settlement)
     elif row.stage == Stage.DELETE:
         _torn_down(uow, node, row)
@@ -74,19 +76,17 @@ def fail(uow: UnitOfWork, node: Node, row: TaskRow, failure: Settlement) -> None
     message = failure.error or "the task failed"
     state.fail(node, reason, message, terminal=stops, counted=not failure.terminal)
     uow.event(node, "TaskFailed", reason, message, stage=row.stage, terminal=stops, attempts=node.failure_attempts)
-    if stops and not row.again:
+    asked_again = row.again
+    if stops and not asked_again:
         uow.remove_task(row)
         release_teardown(uow, node)
         return
     requeue(uow, node, row, keep=True)
-    if not row.reasons & schedule.SPEC or row.generation == node.generation:
-        delay = retry.delay_ms(
-            attempts,
-            uow.limits.retry_base_seconds,
-            uow.limits.retry_cap_seconds,
-            asked_ms=failure.retry_after_ms,
-        )
-        row.position = uow.position(delay_ms=delay)
+    limits = uow.limits
+    delay = retry.delay_ms(
+        attempts, limits.retry_base_seconds, limits.retry_cap_seconds, asked_ms=failure.retry_after_ms
+    )
+    row.position = uow.position(delay_ms=0 if asked_again else delay)
 
 
 def requeue(uow: UnitOfWork, node: Node, row: TaskRow, *, keep: bool) -> None:
@@ -120,15 +120,15 @@ def _succeed(uow: UnitOfWork, node: Node, row: TaskRow, settlement: Settlement) 
     if kind is None:
         fail(uow, node, row, Settlement(settlement.lease, settlement.stage, error=f"{row.pair} is not published"))
         return
-    assert row.stage is not None
-    stage, outcome = Stage(row.stage), settlement.outcome
-    problem = _store_status(uow, node, kind, row, outcome.status)
+    stage, outcome = settlement.stage, settlement.outcome
+    emits = _emits(kind, row, stage)
+    problem = _store_status(uow, node, outcome.status) if Emit.STATUS in emits else ""
     if problem:
         fail(uow, node, row, Settlement(settlement.lease, stage, error=problem, reason="BadStatus", terminal=True))
         return
     if stage is Stage.COMPOSE and row.generation == node.generation:
         try:
-            compose.apply(uow, node, outcome, _emits(kind, row))
+            compose.apply(uow, node, outcome, emits)
         except Rejected as rejected:
             reason, message = rejected.reason, rejected.message
             fail(uow, node, row, Settlement(settlement.lease, stage, error=message, reason=reason, terminal=True))
@@ -136,24 +136,34 @@ def _succeed(uow: UnitOfWork, node: Node, row: TaskRow, settlement: Settlement) 
             return
         node.composed_gen = row.generation
     row.done |= schedule.DONE[stage]
-    reported = conditions.given(outcome.conditions if Emit.CONDITIONS in _emits(kind, row) else (), row.generation)
-    row.emitted = conditions.text(conditions.overlay(conditions.read(row.emitted), reported))
+    _warn_of_dropped(uow, node, outcome, emits)
+    if outcome.conditions and Emit.CONDITIONS in emits:
+        reported = conditions.given(outcome.conditions, row.generation)
+        row.emitted = conditions.text(conditions.overlay(conditions.read(row.emitted), reported))
     _advance(uow, node, kind, row)
 
 
 def _advance(uow: UnitOfWork, node: Node, kind: Kind, row: TaskRow) -> None:
-    superseded = row.generation != node.generation
-    following = None if superseded else schedule.next_stage(kind, node, row.reasons, row.done)
-    emitted = conditions.read(row.emitted)
+    """Go on to the next stage, or complete the run."""
+    following = schedule.next_stage(kind, node, row.reasons, row.done)
     whole_run = following is None and not schedule.is_from_below(row.reasons)
-    node.conditions = conditions.merged(node.conditions, emitted, replace=whole_run, now_ms=uow.now_ms)
-    if following is not None:
+    if row.emitted != "[]" or node.conditions != "[]":
+        emitted = conditions.read(row.emitted)
+        node.conditions = conditions.merged(node.conditions, emitted, replace=whole_run, now_ms=uow.now_ms)
+    superseded = row.generation != node.generation
+    if superseded and (following is not None or row.done & schedule.COMPOSED):
+        requeue(uow, node, row, keep=False)  # what is left of the old run will never be
+    elif following is not None:
         place = row.position
         requeue(uow, node, row, keep=True)
         row.position = place
-        return
-    node.health_ok = not any(c.type == "Ready" and c.status == "False" for c in conditions.read(node.conditions))
-    schedule.complete(node, kind, row.generation, row.done)
+    else:
+        node.health_ok = conditions.say_healthy(node.conditions)
+        schedule.complete(node, kind, row.generation, row.done)
+        _end_run(uow, node, row)
+
+
+def _end_run(uow: UnitOfWork, node: Node, row: TaskRow) -> None:
     if row.again or row.seq != row.claimed_seq:
         requeue(uow, node, row, keep=False)
     else:
@@ -170,9 +180,9 @@ def _torn_down(uow: UnitOfWork, node: Node, row: TaskRow) -> None:
     uow.recheck(edges.REMOVAL, node.id)
 
 
-def _store_status(uow: UnitOfWork, node: Node, kind: Kind | None, row: TaskRow, status: object) -> str:
-    """Store a status that the stage may report; what stands against it otherwise."""
-    if status is None or kind is None or Emit.STATUS not in _emits(kind, row):
+def _store_status(uow: UnitOfWork, node: Node, status: object) -> str:
+    """Store a status, if there is one; what stands against it otherwise."""
+    if status is None:
         return ""
     try:
         text = ascii_line(dumps(status))
@@ -184,11 +194,24 @@ def _store_status(uow: UnitOfWork, node: Node, kind: Kind | None, row: TaskRow, 
     return ""
 
 
-def _emits(kind: Kind, row: TaskRow) -> frozenset[Emit]:
+def _emits(kind: Kind, row: TaskRow, stage: Stage) -> frozenset[Emit]:
     """What the manifest lets the reaction that ran hand back."""
-    assert row.stage is not None
-    reaction = kind.reaction(Stage(row.stage), only_children=schedule.is_from_below(row.reasons))
+    reaction = kind.reaction(stage, only_children=schedule.is_from_below(row.reasons))
     return reaction.emits if reaction is not None else frozenset()
+
+
+def _warn_of_dropped(uow: UnitOfWork, node: Node, outcome: Outcome, emits: frozenset[Emit]) -> None:
+    given = (
+        (outcome.status is not None, Emit.STATUS),
+        (bool(outcome.conditions), Emit.CONDITIONS),
+        (bool(outcome.children), Emit.CHILDREN),
+        (bool(outcome.edges), Emit.EDGES),
+        (bool(outcome.configs), Emit.CONFIGS),
+    )
+    dropped = [str(emit) for is_given, emit in given if is_given and emit not in emits]
+    if dropped:
+        told = f"the manifest doesn't let the reaction emit {', '.join(dropped)}"
+        uow.event(node, "Warning", "EmitDropped", told)
 
 
 def waiters(uow: UnitOfWork, subjects: Iterable[str]) -> None:

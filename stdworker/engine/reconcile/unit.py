@@ -7,12 +7,13 @@ for each kind of change, whatever the number of rows.
 
 from __future__ import annotations
 
-import json
 import os
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
 from typing import Any
+
+import orjson
 
 from stdworker.engine.reconcile import schedule, state
 from stdworker.engine.reconcile.kinds import Kinds
@@ -161,9 +162,15 @@ class UnitOfWork:
         self._tasks_removed.discard(row.id)
 
     def remove_task(self, row: TaskRow) -> None:
+        if row.claimed_by is not None and self._is_capped(row):
+            self.hint("work", row.pair)
         self.tasks.pop(row.id, None)
         self._tasks_saved.pop(row.id, None)
         self._tasks_removed.add(row.id)
+
+    def _is_capped(self, row: TaskRow) -> bool:
+        kind = self.kinds.get(row.pair)
+        return kind is not None and kind.policy.max_inflight > 0
 
     def recheck(self, what: int, id: int) -> None:
         self._rechecks.add((what, id))
@@ -178,7 +185,7 @@ class UnitOfWork:
 
     def event(self, node: Node | None, type: str, reason: str = "", message: str = "", **detail: object) -> None:
         """Append to the event sequence."""
-        text = json.dumps(detail) if detail else "{}"
+        text = orjson.dumps(detail).decode() if detail else "{}"
         kind, name, uid = (node.kind, node.name, node.uid) if node else (None, None, None)
         message = clean(message)
         self._events.append(events.EventRow(kind, name, uid, type, reason, message, self.actor, text, self.now_ms))

@@ -38,7 +38,7 @@ _SAVE = upsert("queue", ("id",), TASK_COLUMNS)
 _SAVE_CLAIM = update("queue", _CLAIM)
 _BEAT = (
     "UPDATE queue SET claimed_by = :broker, worker = :worker, heartbeat_at = :now,"
-    " void_told = void_told OR superseded IS NOT NULL WHERE id IN (SELECT * FROM IDS(ids))"
+    " void_told = void_told OR (superseded IS NOT NULL AND claimed_by <> :broker) WHERE id IN (SELECT * FROM IDS(ids))"
 )
 _HELD = (
     "SELECT q.id, q.token, q.epoch, q.claimed_by, q.superseded FROM queue q"
@@ -159,7 +159,7 @@ def remove(db: Connection, ids: Collection[int]) -> None:
 
 
 def beat(db: Connection, ids: Collection[int], *, broker: str, worker: str, now: int) -> None:
-    """Attest leases: they are this broker's now. A void one counts as told, its worker is sent away."""
+    """Attest leases: they are this broker's now. A void one that moves counts as told: see `leases.attest`."""
     db.run(_BEAT, ids=sorted(ids), broker=broker, worker=worker, now=now)
 
 
