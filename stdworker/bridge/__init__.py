@@ -1,0 +1,16 @@
+"""Any executable as a provider: `ProgramProvider` wraps one, `BridgeRuntime` is what all of them share."""
+
+from stdworker.bridge.launch import LaunchConfig, Limits, parse_launch
+from stdworker.bridge.provider import ProgramProvider
+from stdworker.bridge.result import BridgeResult
+from stdworker.bridge.runtime import BridgeRuntime, Counters
+
+__all__ = [
+    "BridgeResult",
+    "BridgeRuntime",
+    "Counters",
+    "LaunchConfig",
+    "Limits",
+    "ProgramProvider",
+    "parse_launch",
+]

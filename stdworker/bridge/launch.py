@@ -1,0 +1,239 @@
+"""How a program is run: the launch config, which is the spec of its kind's provider config."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from stdworker.errors import ConfigError, ConfigKeyError, Terminal
+from stdworker.model.config import merge
+from stdworker.model.json_text import DEPTH_MAX, RawJson, dumps, escape_token, members
+
+T = TypeVar("T")
+
+PROCESSES_MAX = 1_000
+CONCURRENCY_MAX = 10_000
+SECONDS_MAX = 31_536_000.0
+BYTES_MAX = 1 << 40
+
+MODES = ("oneshot", "stream")
+TASK_KEYS = ("settings", "timeout_seconds")  # these may differ between tasks of one process
+ALWAYS_SEALED = ("sealed", "inherit_env", "env_passthrough", "user", "group")
+NOT_YET = ("socket", "spares", "user", "group", "record")
+LIMITS_NOT_YET = ("memory_bytes", "cpu_seconds", "open_files")
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What a program may cost. `stdout_bytes` counts per request, `line_bytes` before the LF."""
+
+    stdout_bytes: int = 64 << 20
+    line_bytes: int = 16 << 20
+    stderr_tail_bytes: int = 64 << 10
+    depth: int = DEPTH_MAX
+
+
+@dataclass(frozen=True, slots=True)
+class LaunchConfig:
+    """A launch config that was read and found legal. Durations are seconds, None means no limit."""
+
+    command: str
+    args: tuple[str, ...] = ()
+    env: Mapping[str, str] = field(default_factory=dict)
+    settings: RawJson | None = None
+    timeout_seconds: float | None = None
+    mode: str = "oneshot"
+    processes: int = 1
+    concurrency: int = 1
+    pools_max: int = 16
+    cwd: str | None = None
+    strict: bool = False
+    grace_seconds: float = 5.0
+    progress_timeout_seconds: float | None = None
+    inherit_env: bool = False
+    env_passthrough: tuple[str, ...] = ()
+    limits: Limits = Limits()
+    pool_key: bytes = b""
+
+    @property
+    def slots(self) -> int:
+        """How many requests run at once in its processes."""
+        return self.processes * self.concurrency
+
+
+class NoCommand(ConfigError):
+    """Nobody has said yet which program serves the kind."""
+
+    code = "not_configured"
+
+
+def parse_launch(effective: RawJson | None, *, default_command: str | None = None) -> LaunchConfig:
+    """Read an effective launch config. Raises ConfigError naming the key; NoCommand when there is no command."""
+    top = _object(effective if effective is not None else RawJson(b"{}"), "")
+    _check_keys(top, _KEYS, NOT_YET, "")
+    given = {key: reader(top[key], f"/{key}") for key, reader in _KEYS.items() if key in top}
+    if given.get("command") is None:
+        if default_command is None:
+            raise NoCommand("no program is configured yet", hint='set "command" in the kind\'s provider config')
+        given["command"] = default_command
+    given["pool_key"] = _pool_key(top, given["command"])
+    given.pop("sealed", None)
+    return LaunchConfig(**given)
+
+
+def check_sealed(base: RawJson | None, override: RawJson | None, *, sealed_by_default: bool) -> None:
+    """Raise Terminal when an override touches a key that the default config seals."""
+    top = members(override or b"{}") or {}
+    if not top:
+        return
+    said = (members(base or b"{}") or {}).get("sealed")
+    if said is not None and said != b"null":
+        sealed = {*_texts(said, "/sealed"), *ALWAYS_SEALED}
+    else:
+        sealed = {*_KEYS} - {*TASK_KEYS} if sealed_by_default else {*ALWAYS_SEALED}
+    touched = sorted(sealed & top.keys())
+    if touched:
+        text = f"the resource's own config sets {touched[0]!r}, which the kind's config seals"
+        raise Terminal(text, reason="SealedKey", code="sealed_key", hint="set it in the kind's default config")
+
+
+def effective_launch(base: RawJson | None, default: RawJson | None, override: RawJson | None) -> RawJson | None:
+    """Kind file ⊕ default config ⊕ the resource's own."""
+    return merge(merge(base, default), override)
+
+
+# ---- reading ----
+
+
+def _check_keys(found: Mapping[str, RawJson], known: Mapping[str, Any], later: tuple[str, ...], path: str) -> None:
+    for key in found:
+        if key in later:
+            where = f"{path}/{escape_token(key)}"
+            raise ConfigError("this version of the bridge doesn't support it yet", path=where, code="not_supported")
+        if key not in known:
+            raise ConfigKeyError(key, known, path=path)
+
+
+def _object(raw: RawJson, path: str) -> dict[str, RawJson]:
+    """The members that say something: null is the same as absent."""
+    found = members(raw)
+    if found is None:
+        raise _wrong(raw, path, "an object")
+    return {key: value for key, value in found.items() if value != b"null"}
+
+
+def _wrong(raw: RawJson, path: str, expected: str) -> ConfigError:
+    shown = raw if len(raw) <= 100 else raw[:100] + b"..."
+    return ConfigError(f"expected {expected}, got {shown.decode('utf-8', 'replace')}", path=path)
+
+
+def _value(raw: RawJson, path: str, expected: str, accept: Callable[[Any], bool]) -> Any:
+    value = raw.value()
+    if not accept(value):
+        raise _wrong(raw, path, expected)
+    return value
+
+
+def _text(raw: RawJson, path: str) -> str:
+    text: str = _value(raw, path, "a text that is not empty", lambda v: type(v) is str and v.strip() != "")
+    return text
+
+
+def _any_text(raw: RawJson, path: str) -> str:
+    text: str = _value(raw, path, "a text", lambda v: type(v) is str)
+    return text
+
+
+def _texts(raw: RawJson, path: str) -> tuple[str, ...]:
+    found = _value(raw, path, "an array of texts", lambda v: type(v) is list and all(type(item) is str for item in v))
+    return tuple(found)
+
+
+def _environment(raw: RawJson, path: str) -> Mapping[str, str]:
+    return {
+        _variable(key, path): _any_text(value, f"{path}/{escape_token(key)}")
+        for key, value in _object(raw, path).items()
+    }
+
+
+def _variable(name: str, path: str) -> str:
+    if not name or "=" in name or "\0" in name:
+        raise ConfigError(f"{name!r} can't be the name of an environment variable", path=path)
+    return name
+
+
+def _flag(raw: RawJson, path: str) -> bool:
+    flag: bool = _value(raw, path, "true or false", lambda v: type(v) is bool)
+    return flag
+
+
+def _mode(raw: RawJson, path: str) -> str:
+    if raw == b'"socket"':
+        raise ConfigError("this version of the bridge doesn't support socket mode yet", path=path, code="not_supported")
+    mode: str = _value(raw, path, f"one of {', '.join(MODES)}", lambda v: v in MODES)
+    return mode
+
+
+def _whole(least: int, most: int) -> Callable[[RawJson, str], int]:
+    def read(raw: RawJson, path: str) -> int:
+        number: int = _value(
+            raw, path, f"a whole number from {least} to {most}", lambda v: type(v) is int and least <= v <= most
+        )
+        return number
+
+    return read
+
+
+def _seconds(raw: RawJson, path: str) -> float:
+    expected = f"seconds as a number from 0 to {SECONDS_MAX:.0f}"
+    return float(_value(raw, path, expected, lambda v: type(v) in (int, float) and 0 <= v <= SECONDS_MAX))
+
+
+def _timeout(raw: RawJson, path: str) -> float | None:
+    """0 is no limit, not "at once"."""
+    return _seconds(raw, path) or None
+
+
+def _limits(raw: RawJson, path: str) -> Limits:
+    found = _object(raw, path)
+    _check_keys(found, _LIMITS, LIMITS_NOT_YET, path)
+    return Limits(**{key: reader(found[key], f"{path}/{key}") for key, reader in _LIMITS.items() if key in found})
+
+
+def _verbatim(raw: RawJson, _: str) -> RawJson:
+    return raw
+
+
+_LIMITS: dict[str, Callable[[RawJson, str], int]] = {
+    "stdout_bytes": _whole(1, BYTES_MAX),
+    "line_bytes": _whole(1, BYTES_MAX),
+    "stderr_tail_bytes": _whole(0, BYTES_MAX),
+    "depth": _whole(1, DEPTH_MAX),
+}
+
+_KEYS: dict[str, Callable[[RawJson, str], Any]] = {
+    "command": _text,
+    "args": _texts,
+    "env": _environment,
+    "settings": _verbatim,
+    "timeout_seconds": _timeout,
+    "mode": _mode,
+    "processes": _whole(1, PROCESSES_MAX),
+    "concurrency": _whole(1, CONCURRENCY_MAX),
+    "pools_max": _whole(1, PROCESSES_MAX),
+    "cwd": _text,
+    "strict": _flag,
+    "grace_seconds": _seconds,
+    "progress_timeout_seconds": _timeout,
+    "inherit_env": _flag,
+    "env_passthrough": _texts,
+    "sealed": _texts,
+    "limits": _limits,
+}
+
+
+def _pool_key(top: Mapping[str, RawJson], command: str) -> bytes:
+    """Equal for configs that one set of processes can serve."""
+    launch = {key: value.value() for key, value in top.items() if key not in (*TASK_KEYS, "sealed")}
+    return dumps(dict(sorted({**launch, "command": command}.items())))

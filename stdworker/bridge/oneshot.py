@@ -1,0 +1,234 @@
+"""One process for one request: its exit status decides first, then what it printed."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Callable
+from enum import Enum, auto
+
+from stdworker.bridge.program import Program, task_variables
+from stdworker.bridge.programlog import ProgramLog
+from stdworker.bridge.redact import SECRET_BYTES_MAX, shown_tail
+from stdworker.bridge.result import (
+    EXIT_TERMINAL,
+    BridgeResult,
+    exit_failure,
+    program_failure,
+    response_failure,
+    timeout_failure,
+)
+from stdworker.errors import ResponseError, Retry, TaskFailure, Terminal
+from stdworker.framing.document import Document, is_whole, read_document
+from stdworker.framing.lines import LineBuffer, Overlong
+from stdworker.framing.messages import Log, Progress, Stray, read_notice
+from stdworker.model.task import ReactionRequest
+from stdworker.process.diagnose import crlf_shebang
+from stdworker.process.exits import Exit
+from stdworker.process.spawn import Process
+from stdworker.process.stop import terminate
+from stdworker.process.tail import Tail
+
+LINGER_SECONDS = 1.0  # how long a descendant that holds stdout may still add a response after the leader's exit
+PIPE_BYTES_MAX = 1 << 20  # the most that Linux keeps in a pipe
+OFF_LOOP_BYTES = 65_536
+
+_NOTICE = re.compile(rb'[ \t]*\{[ \t]*"(?:log|progress|ready|reason|hello)"')
+
+
+class End(Enum):
+    """Why we stopped listening."""
+
+    EXITED = auto()
+    DEADLINE = auto()
+    SILENT = auto()
+    FLOOD = auto()
+
+
+async def run_oneshot(program: Program, request: ReactionRequest) -> BridgeResult:
+    """Run one request in a process of its own; afterwards its whole group is gone, however this ends.
+
+    Raises ConfigError or Retry when it can't be started.
+    """
+    process = await program.start(task_variables(request))
+    listener = _Listener(program, process, request)
+    try:
+        limit = program.time_limit(request)
+        listener.listen(limit)
+        process.stdin.write_last(program.line(program.runtime.new_id(), request, limit))
+        end = await listener.ended
+    except BaseException:
+        listener.close()
+        await program.runtime.stop(process, (terminate(process, program.launch.grace_seconds),), killed_by="cancel")
+        raise
+    listener.close()
+    if end is End.EXITED:
+        program.runtime.release(process)
+    else:
+        killed_by = "limit" if end is End.FLOOD else "deadline"
+        patience = () if end is End.FLOOD else (terminate(process, program.launch.grace_seconds),)
+        await program.runtime.stop(process, patience, killed_by=killed_by)
+    return await listener.result(end)
+
+
+class _Listener:
+    """Takes in what the process says until there is nothing more to wait for."""
+
+    def __init__(self, program: Program, process: Process, request: ReactionRequest) -> None:
+        self.ended: asyncio.Future[End] = asyncio.get_running_loop().create_future()
+        self._program = program
+        self._process = process
+        self._request = request
+        self._log = ProgramLog(program.kind.kind, request.resource.name, program.redact)
+        self._tail = Tail(program.launch.limits.stderr_tail_bytes + SECRET_BYTES_MAX)
+        self._lines = LineBuffer(program.launch.limits.stdout_bytes)
+        self._kept: list[bytes] = []
+        self._size = 0
+        self._limit: float | None = None
+        self._timers: dict[End, asyncio.TimerHandle] = {}
+
+    def listen(self, limit: float | None) -> None:
+        self._limit = limit
+        self._arm(End.DEADLINE, limit)
+        self._arm(End.SILENT, self._program.launch.progress_timeout_seconds)
+        self._process.read(self._on_stdout, self._on_stderr, self._on_stdout_end)
+        self._process.exited.add_done_callback(self._on_exit)
+
+    def close(self) -> None:
+        """Listen no more; what is in the pipe of stderr still counts."""
+        for timer in self._timers.values():
+            timer.cancel()
+        self._process.exited.remove_done_callback(self._on_exit)
+        if self._process.stderr is not None:
+            self._process.stderr.drain(PIPE_BYTES_MAX)
+        self._log.end()
+
+    def _arm(self, end: End, seconds: float | None) -> None:
+        if seconds is not None:
+            self._timers[end] = self.ended.get_loop().call_later(max(0.0, seconds), self._finish, end)
+
+    def _finish(self, end: End) -> None:
+        if not self.ended.done():
+            self.ended.set_result(end)
+
+    def _on_stdout(self, chunk: bytes) -> None:
+        self._size += len(chunk)
+        if self._size > self._program.launch.limits.stdout_bytes:
+            return self._finish(End.FLOOD)
+        for line in self._lines.feed(chunk):
+            self._on_line(line)
+        return None
+
+    def _on_line(self, line: bytes | Overlong) -> None:
+        if isinstance(line, Overlong):
+            return
+        notice = read_notice(line) if _NOTICE.match(line) else None
+        if isinstance(notice, Log):
+            self._log.notice(notice)
+        elif isinstance(notice, Progress):
+            self._on_progress(notice)
+        elif notice is None or isinstance(notice, Stray):
+            self._kept.append(line)
+
+    def _on_progress(self, progress: Progress) -> None:
+        timer = self._timers.pop(End.SILENT, None)
+        if timer is not None:
+            timer.cancel()
+            self._arm(End.SILENT, self._program.launch.progress_timeout_seconds)
+        self._request.progress(progress.fraction, self._program.redact(progress.message or ""))
+
+    def _on_stderr(self, chunk: bytes) -> None:
+        self._tail.add(chunk)
+        self._log.stderr(chunk)
+
+    def _on_stdout_end(self) -> None:
+        if not self._process.alive:
+            self._finish(End.EXITED)
+
+    def _on_exit(self, _: asyncio.Future[Exit]) -> None:
+        stdout = self._process.stdout
+        assert stdout is not None
+        stdout.drain(PIPE_BYTES_MAX)
+        if stdout.closed or is_whole(b"\n".join([*self._kept, self._lines.unfinished])):
+            self._finish(End.EXITED)
+        else:
+            self._arm(End.EXITED, LINGER_SECONDS)
+
+    # ---- what it meant ----
+
+    async def result(self, end: End) -> BridgeResult:
+        for line in self._lines.end():
+            self._on_line(line)
+        tail = shown_tail(self._tail.value(), self._program.launch.limits.stderr_tail_bytes, self._program.redact)
+        ended = self._process.exited.result() if self._process.exited.done() else None
+        if end is End.EXITED:
+            assert ended is not None
+            result = await self._judge(ended, tail)
+        else:
+            result = BridgeResult(failure=self._program.redacted(self._cut_off(end, tail, ended)))
+        result.exit = ended
+        return result
+
+    def _cut_off(self, end: End, tail: str, ended: Exit | None) -> TaskFailure:
+        launch = self._program.launch
+        if end is End.DEADLINE:
+            return timeout_failure(max(0.0, self._limit or 0.0), tail, ended)
+        if end is End.SILENT:
+            text = f"the program reported no progress for {launch.progress_timeout_seconds:g} s"
+            return Retry(text, reason="NoProgress", code="progress_timeout")
+        text = f"the program printed more than {launch.limits.stdout_bytes} bytes (limits.stdout_bytes)"
+        return Terminal(text, reason="OutputTooLarge", code="output_too_large", hint="raise limits.stdout_bytes")
+
+    async def _judge(self, ended: Exit, tail: str) -> BridgeResult:
+        text = b"\n".join(self._kept)
+        try:
+            document = await _off_loop(read_document, text)
+        except ResponseError as error:
+            if ended.code != 0:
+                return BridgeResult(failure=self._failed(ended, tail))
+            return BridgeResult(failure=self._program.redacted(response_failure(error, tail)))
+        failure = self._judge_stray(document, ended)
+        if failure is not None:
+            result = BridgeResult(failure=failure)
+        elif ended.code != 0:
+            result = BridgeResult(failure=await self._failed_with(document, ended, tail))
+        elif document.response is None:
+            result = await self._program.read(b"{}", self._request, self._log, lambda: tail)
+        else:
+            result = await self._program.read(document.response, self._request, self._log, lambda: tail)
+        result.stray_lines = len(document.stray)
+        return result
+
+    def _judge_stray(self, document: Document, ended: Exit) -> TaskFailure | None:
+        self._program.runtime.counters.stray_lines += len(document.stray)
+        for line in document.stray:
+            self._log.stray(line, len(line))
+        if not document.stray or not self._program.launch.strict or ended.code != 0:
+            return None
+        shown = self._program.redact(document.stray[0][:200].decode("utf-8", "replace"))
+        text = f"{len(document.stray)} lines of output are not part of a response, the first is: {shown}"
+        return Terminal(text, reason="StrayOutput", code="stray_output", hint="print them on stderr, or unset strict")
+
+    async def _failed_with(self, document: Document, ended: Exit, tail: str) -> TaskFailure:
+        """A failing program may have said why; how bad it is, its exit status says."""
+        try:
+            response = await self._program.parse(document.response or b"{}")
+        except ResponseError:
+            return self._failed(ended, tail)
+        if response.error is None:
+            failure = self._failed(ended, tail)
+        else:
+            failure = self._program.redacted(program_failure(response.error, terminal=ended.code == EXIT_TERMINAL))
+        failure.status = response.outcome.status
+        return failure
+
+    def _failed(self, ended: Exit, tail: str) -> TaskFailure:
+        path = self._program.command().path
+        hint = ""
+        if ended.code == 127 and crlf_shebang(path):
+            hint = f"the #! line of {path} ends in a carriage return; save it with Unix line endings"
+        return self._program.redacted(exit_failure(ended, tail, hint=hint))
+
+
+async def _off_loop(read: Callable[[bytes], Document], text: bytes) -> Document:
+    return read(text) if len(text) <= OFF_LOOP_BYTES else await asyncio.to_thread(read, text)

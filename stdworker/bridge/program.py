@@ -1,0 +1,128 @@
+"""One program under one effective config: how it is started, and what its answers mean."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+from stdworker.bridge.launch import LaunchConfig
+from stdworker.bridge.programlog import ProgramLog
+from stdworker.bridge.redact import Redactor
+from stdworker.bridge.result import BridgeResult, program_failure, response_failure
+from stdworker.bridge.runtime import BridgeRuntime
+from stdworker.errors import ConfigError, ResponseError, TaskFailure, Terminal
+from stdworker.framing.request import request_line
+from stdworker.framing.response import Response, check_edges, parse_response
+from stdworker.model.kind import KindVersion
+from stdworker.model.task import ReactionRequest
+from stdworker.process.command import Command, resolve
+from stdworker.process.environment import program_environment
+from stdworker.process.spawn import Process
+
+OFF_LOOP_BYTES = 65_536  # a response above this is read in a thread
+
+
+class Program:
+    """The executable of a kind with its arguments, environment, limits and secrets."""
+
+    def __init__(self, kind: KindVersion, launch: LaunchConfig, redact: Redactor, runtime: BridgeRuntime) -> None:
+        self.kind = kind
+        self.launch = launch
+        self.redact = redact
+        self.runtime = runtime
+        self._resolved: Command | None = None
+
+    def command(self) -> Command:
+        """The program file, found once. Raises ConfigError when it can't be found or executed."""
+        if self._resolved is None:
+            launch = self.launch
+            environment = program_environment(
+                self.runtime.variables,
+                inherit=launch.inherit_env,
+                passthrough=launch.env_passthrough,
+                extra={"STDWORKER_KIND": self.kind.kind, **launch.env},
+            )
+            self._resolved = resolve(launch.command, launch.args, launch.cwd, environment)
+        return self._resolved
+
+    def check(self) -> None:
+        """Look the program up anew; raises ConfigError when it isn't there."""
+        self._resolved = None
+        self.command()
+
+    async def start(self, variables: Mapping[str, str]) -> Process:
+        """Start a process. Raises ConfigError or Retry, saying why it can't be."""
+        try:
+            return await self.runtime.start(self._with(variables))
+        except ConfigError:
+            self.check()  # says it better, or finds the program that has moved
+            return await self.runtime.start(self._with(variables))
+
+    def _with(self, variables: Mapping[str, str]) -> Command:
+        command = self.command()
+        return replace(command, environment={**command.environment, **variables}) if variables else command
+
+    def line(self, request_id: str, request: ReactionRequest, seconds: float | None) -> bytes:
+        """The request as one line; `seconds` is the time that it has."""
+        deadline_ms = None if seconds is None else max(0, int(seconds * 1000))
+        return request_line(request_id, request, self.launch.settings, deadline_ms)
+
+    def time_limit(self, request: ReactionRequest) -> float | None:
+        """Seconds for one request from now: the shorter of the config's timeout and the task's deadline."""
+        own = self.launch.timeout_seconds
+        if request.deadline is None:
+            return own
+        left = request.deadline - time.monotonic()
+        return left if own is None else min(own, left)
+
+    async def read(
+        self, document: bytes, request: ReactionRequest, log: ProgramLog, tail: Callable[[], str]
+    ) -> BridgeResult:
+        """What a response means: an outcome, or the failure that it states or is; `tail` gives its stderr."""
+        try:
+            response = await self.parse(document)
+            if response.error is None:
+                check_edges(response.outcome, (resource.ref for resource in request.observed))
+        except ResponseError as error:
+            return BridgeResult(failure=self.redacted(response_failure(error, tail())))
+        failure = self._judge_unknown(response, log)
+        if failure is None and response.error is not None:
+            failure = self.redacted(program_failure(response.error, terminal=response.error.terminal))
+            failure.status = response.outcome.status
+        if failure is not None:
+            return BridgeResult(failure=failure)
+        return BridgeResult(outcome=response.outcome)
+
+    async def parse(self, document: bytes) -> Response:
+        depth_max = self.launch.limits.depth
+        if len(document) <= OFF_LOOP_BYTES:
+            return parse_response(document, depth_max=depth_max)
+        return await asyncio.to_thread(parse_response, document, depth_max=depth_max)
+
+    def redacted(self, failure: TaskFailure) -> TaskFailure:
+        failure.message = self.redact(failure.message)
+        failure.args = (failure.message,)
+        return failure
+
+    def _judge_unknown(self, response: Response, log: ProgramLog) -> TaskFailure | None:
+        if not response.unknown:
+            return None
+        text = f"the response has fields that the protocol doesn't know: {', '.join(response.unknown)}"
+        if self.launch.strict:
+            return Terminal(text, reason="BadResponse", code="unknown_field")
+        log.host(logging.WARNING, text)
+        return None
+
+
+def task_variables(request: ReactionRequest) -> dict[str, str]:
+    """What the environment of a process that runs one request says about it."""
+    resource = request.resource
+    return {
+        "STDWORKER_NAME": resource.name,
+        "STDWORKER_UID": resource.uid,
+        "STDWORKER_GENERATION": str(resource.generation),
+        "STDWORKER_REACTION": request.reaction,
+    }

@@ -1,0 +1,106 @@
+"""What programs say beside their answers goes to the log `stdworker.program`, in bounded amounts."""
+
+from __future__ import annotations
+
+import json
+import logging
+import time
+from collections.abc import Callable
+from typing import Any
+
+from stdworker.framing.lines import LineBuffer, Overlong
+from stdworker.framing.messages import Log
+
+LINES_A_SECOND_MAX = 200
+LINE_BYTES_MAX = 16_384
+
+log = logging.getLogger("stdworker.program")
+
+LEVELS = {
+    "trace": logging.DEBUG,
+    "debug": logging.DEBUG,
+    "info": logging.INFO,
+    "notice": logging.INFO,
+    "warn": logging.WARNING,
+    "warning": logging.WARNING,
+    "error": logging.ERROR,
+    "critical": logging.CRITICAL,
+    "fatal": logging.CRITICAL,
+}
+
+
+class ProgramLog:
+    """The log of one process. `name` is the resource that a one-shot process works for, else ""."""
+
+    def __init__(
+        self, kind: str, name: str, redact: Callable[[str], str], clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._extra = {"kind": kind, "resource": name}
+        self._origin = f"{kind}/{name}" if name else kind
+        self._redact = redact
+        self._clock = clock
+        self._second = -1
+        self._count = 0
+        self._dropped = 0
+        self._stderr = LineBuffer(LINE_BYTES_MAX)
+
+    def stderr(self, chunk: bytes) -> None:
+        """Lines are log lines; one that is a JSON object with a level keeps it."""
+        for line in self._stderr.feed(chunk):
+            self._stderr_line(line)
+
+    def end(self) -> None:
+        for line in self._stderr.end():
+            self._stderr_line(line)
+        self._tell_dropped()
+
+    def notice(self, notice: Log) -> None:
+        self._write(LEVELS.get(notice.level, logging.INFO), notice.message, notice.fields)
+
+    def stray(self, start: bytes, size: int) -> None:
+        text = start[:LINE_BYTES_MAX].decode("utf-8", "replace")
+        self._write(logging.WARNING, f"stray output, {size} bytes: {text}", {})
+
+    def host(self, level: int, message: str) -> None:
+        """Something that the bridge itself has to say about the process."""
+        self._write(level, message, {})
+
+    def _stderr_line(self, line: bytes | Overlong) -> None:
+        if isinstance(line, Overlong):
+            self._write(logging.INFO, f"{line.start.decode('utf-8', 'replace')}… ({line.size} bytes)", {})
+        elif line.strip():
+            level, message = _leveled(line)
+            self._write(level, message, {})
+
+    def _write(self, level: int, message: str, fields: dict[str, Any]) -> None:
+        if not log.isEnabledFor(level) or not self._admitted():
+            return
+        told = "".join(f" {key}={json.dumps(value)}" for key, value in fields.items())
+        log.log(level, "%s: %s", self._origin, self._redact(message + told), extra=self._extra)
+
+    def _admitted(self) -> bool:
+        second = int(self._clock())
+        if second != self._second:
+            self._second, self._count = second, 0
+            self._tell_dropped()
+        self._count += 1
+        self._dropped += self._count > LINES_A_SECOND_MAX
+        return self._count <= LINES_A_SECOND_MAX
+
+    def _tell_dropped(self) -> None:
+        dropped, self._dropped = self._dropped, 0
+        if dropped:
+            text = "%s: %d more lines in one second, over the limit of %d"
+            log.warning(text, self._origin, dropped, LINES_A_SECOND_MAX, extra=self._extra)
+
+
+def _leveled(line: bytes) -> tuple[int, str]:
+    text = line.decode("utf-8", "replace")
+    if line[:1] == b"{":
+        try:
+            found = json.loads(text).get("level")
+        except (ValueError, RecursionError):
+            found = None
+        if isinstance(found, str):
+            return LEVELS.get(found.lower(), logging.INFO), text
+    return logging.INFO, text

@@ -1,0 +1,247 @@
+"""A program as a provider: what a plugin author wraps an executable with."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections import OrderedDict
+
+from stdworker.bridge.launch import LaunchConfig, NoCommand, check_sealed, effective_launch, parse_launch
+from stdworker.bridge.oneshot import run_oneshot
+from stdworker.bridge.pool import StreamPool
+from stdworker.bridge.program import Program
+from stdworker.bridge.redact import Redactor
+from stdworker.bridge.result import BridgeResult
+from stdworker.bridge.runtime import BridgeRuntime
+from stdworker.errors import ConfigError, Released, Retry, TaskFailure, Terminal
+from stdworker.model.config import ProviderConfig, merge
+from stdworker.model.json_text import RawJson, members
+from stdworker.model.kind import KindVersion
+from stdworker.model.outcome import Outcome
+from stdworker.model.task import ReactionRequest
+
+PROGRAMS_MAX = 256  # effective configs that are kept read
+POOL_IDLE_SECONDS = 60.0
+
+log = logging.getLogger("stdworker.bridge")
+
+_Layers = tuple[RawJson | None, RawJson | None]
+
+
+class ProgramProvider:
+    """Serves one kind with a program.
+
+    `base_config` is a kind file's default launch config, under the broker's; `fixed_command` is a program that no
+    config may change, `default_command` one that applies when no config names another. `path` names the file
+    that declares the kind, for messages. With `sealed_by_default` a resource's own config may only change
+    `settings` and `timeout_seconds`, unless the default config says otherwise.
+    """
+
+    def __init__(
+        self,
+        kind: KindVersion,
+        *,
+        default_command: str | None = None,
+        fixed_command: str | None = None,
+        base_config: RawJson | None = None,
+        sealed_by_default: bool = False,
+        path: str | None = None,
+        run: BridgeRuntime,
+    ) -> None:
+        self._kind = kind
+        self._default_command = default_command
+        self._fixed_command = fixed_command
+        self._base = base_config
+        self._sealed_by_default = sealed_by_default
+        self._path = path
+        self._runtime = run
+        self._default = ProviderConfig()
+        self._programs: OrderedDict[_Layers, Program] = OrderedDict()
+        self._pools: dict[bytes, StreamPool] = {}
+        self._room = asyncio.Event()
+        self._idle_timer: asyncio.TimerHandle | None = None
+        self._closed = False
+        self.readiness_reason = ""
+
+    @property
+    def kind(self) -> KindVersion:
+        return self._kind
+
+    @property
+    def path(self) -> str | None:
+        return self._path
+
+    @property
+    def credit(self) -> int | None:
+        """How many tasks under the default config run at once; None when each has a process of its own."""
+        try:
+            launch = self._program(self._default.spec, None).launch
+        except (ConfigError, TaskFailure):
+            return None
+        return launch.slots if launch.mode == "stream" else None
+
+    async def work(self, request: ReactionRequest) -> Outcome:
+        """Run the program for one request. Raises Terminal, Retry or Released."""
+        result = await self.run(request)
+        if result.failure is not None:
+            raise result.failure
+        assert result.outcome is not None
+        return result.outcome
+
+    async def run(self, request: ReactionRequest) -> BridgeResult:
+        """As `work`, with all that is known about the run and with the failure as a value."""
+        started = time.monotonic()
+        try:
+            result = await self._run(request)
+        except NoCommand as error:
+            released = Released(error.message, hint=error.hint, code=error.code, reason="NotConfigured")
+            result = BridgeResult(failure=released)
+        except ConfigError as error:
+            terminal = Terminal(error.message, hint=error.hint, code=error.code, reason="BadConfig")
+            result = BridgeResult(failure=terminal)
+        except TaskFailure as failure:
+            result = BridgeResult(failure=failure)
+        result.duration_seconds = time.monotonic() - started
+        return result
+
+    async def on_config(self, config: ProviderConfig) -> None:
+        """Take the kind's default config. Running persistent programs hear of new settings if they asked to."""
+        old = self._default_pool()
+        self._default = config
+        self._programs.clear()
+        new = self._default_pool()
+        if old is not None and old is not new and not old.busy:
+            self._close_pool(old)
+        if new is not None:
+            new.start()
+            new.tell_config(new.program.launch.settings)
+
+    async def ready(self) -> bool:
+        """Whether the default config is legal, its program is there, and (persistent) alive and willing."""
+        reason = self._not_ready_reason()
+        if reason and reason != self.readiness_reason:
+            log.warning("%s is not ready: %s", self._kind, reason)
+        self.readiness_reason = reason
+        return not reason
+
+    async def close(self) -> None:
+        """End every process of this kind. Waits for them, at most about twice the grace period."""
+        self._closed = True
+        if self._idle_timer is not None:
+            self._idle_timer.cancel()
+        pools = list(self._pools.values())
+        self._pools.clear()
+        await asyncio.gather(*(pool.close() for pool in pools))
+
+    # ---- which program ----
+
+    def _program(self, default: RawJson | None, override: RawJson | None) -> Program:
+        key = (default, override)
+        program = self._programs.get(key)
+        if program is None:
+            program = self._programs[key] = self._read(default, override)
+            if len(self._programs) > PROGRAMS_MAX:
+                self._programs.popitem(last=False)
+        return program
+
+    def _read(self, default: RawJson | None, override: RawJson | None) -> Program:
+        base = merge(self._base, default)
+        check_sealed(base, override, sealed_by_default=self._sealed_by_default)
+        launch = self._launch(effective_launch(self._base, default, override))
+        return Program(self._kind, launch, Redactor(base, override), self._runtime)
+
+    def _launch(self, effective: RawJson | None) -> LaunchConfig:
+        if self._fixed_command is None:
+            return parse_launch(effective, default_command=self._default_command)
+        given = (members(effective or b"{}") or {}).get("command", b"null")
+        if given != b"null":
+            text = f"the program of this kind is {self._fixed_command}; a config can't name another"
+            raise ConfigError(text, path="/command", code="fixed_command")
+        return parse_launch(effective, default_command=self._fixed_command)
+
+    async def _run(self, request: ReactionRequest) -> BridgeResult:
+        program = self._program(request.default.spec, request.override.spec)
+        if program.launch.mode == "oneshot":
+            return await run_oneshot(program, request)
+        pool = await self._pool(program, request)
+        try:
+            return await pool.run(request, program)
+        finally:
+            if not pool.busy:
+                self._room.set()
+
+    # ---- pools ----
+
+    async def _pool(self, program: Program, request: ReactionRequest) -> StreamPool:
+        """The pool of the program; waits while all pools that there may be are busy."""
+        try:
+            async with asyncio.timeout_at(request.deadline):
+                while not self._closed:
+                    pool = self._pool_now(program)
+                    if pool is not None:
+                        return pool
+                    self._room.clear()
+                    await self._room.wait()
+        except TimeoutError:
+            text = f"no pool became free before the task's deadline; pools_max is {program.launch.pools_max}"
+            raise Retry(text, reason="DeadlineExceeded", code="deadline_exceeded") from None
+        raise Released("the provider is closed", reason="ShuttingDown", code="shutting_down")
+
+    def _pool_now(self, program: Program) -> StreamPool | None:
+        key = program.launch.pool_key
+        if key not in self._pools:
+            if len(self._pools) >= program.launch.pools_max and not self._evict():
+                return None
+            self._pools[key] = StreamPool(program, self._pool_changed)
+            self._arm_idle_timer()
+        return self._pools[key]
+
+    def _default_pool(self) -> StreamPool | None:
+        try:
+            program = self._program(self._default.spec, None)
+        except (ConfigError, TaskFailure):
+            return None
+        return None if program.launch.mode == "oneshot" or self._closed else self._pool_now(program)
+
+    def _evict(self) -> bool:
+        """Close the pool that is idle for the longest time; False when all are busy."""
+        idle = [pool for pool in self._pools.values() if not pool.busy]
+        if idle:
+            self._close_pool(min(idle, key=lambda pool: pool.used_at))
+        return bool(idle)
+
+    def _close_pool(self, pool: StreamPool) -> None:
+        del self._pools[pool.program.launch.pool_key]
+        self._runtime.background(pool.close())
+
+    def _arm_idle_timer(self) -> None:
+        if self._idle_timer is None:
+            self._idle_timer = asyncio.get_running_loop().call_later(POOL_IDLE_SECONDS, self._close_idle)
+
+    def _close_idle(self) -> None:
+        """Pools of overrides come and go; the default's stays, the kind's readiness depends on it."""
+        self._idle_timer = None
+        longest = time.monotonic() - POOL_IDLE_SECONDS
+        default = self._default_pool()
+        for pool in list(self._pools.values()):
+            if pool is not default and not pool.busy and pool.used_at <= longest:
+                self._close_pool(pool)
+        if self._pools:
+            self._arm_idle_timer()
+
+    # ---- readiness ----
+
+    def _not_ready_reason(self) -> str:
+        try:
+            self._program(self._default.spec, None).check()
+        except (ConfigError, TaskFailure) as error:
+            return str(error)
+        pool = self._default_pool()
+        if pool is None:
+            return ""
+        pool.start()
+        return pool.not_ready_reason
+
+    def _pool_changed(self) -> None:
+        """`ready` is polled; nothing to tell anyone until then."""

@@ -1,0 +1,74 @@
+"""Values of secret settings, replaced in everything that a program makes us write down."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from json.encoder import encode_basestring_ascii
+from typing import Any
+
+from stdworker.model.json_text import RawJson, members
+from stdworker.model.secrets import MASK, SECRET_SECTIONS, is_secret
+
+CHARACTERS_MIN = 6  # shorter values would blank out innocent text
+SECRET_BYTES_MAX = 4_096  # of a secret that lies across the beginning of a tail
+REDACTORS_MAX = 32
+
+
+class Redactor:
+    """Replaces the secrets of one effective config in text."""
+
+    def __init__(self, *configs: RawJson | None) -> None:
+        found = {value for config in configs for value in _secrets(config)}
+        spelled = {*found, *(encode_basestring_ascii(value)[1:-1] for value in found)}
+        self._pattern = (
+            re.compile("|".join(map(re.escape, sorted(spelled, key=len, reverse=True)))) if spelled else None
+        )
+
+    def __call__(self, text: str) -> str:
+        return self._pattern.sub(MASK, text) if self._pattern is not None else text
+
+
+class SharedRedactor:
+    """Replaces the secrets of all requests that shared a process lately: their output can't be told apart."""
+
+    def __init__(self) -> None:
+        self._redactors: dict[Redactor, None] = {}
+
+    def add(self, redact: Redactor) -> None:
+        if redact not in self._redactors:
+            self._redactors[redact] = None
+            if len(self._redactors) > REDACTORS_MAX:
+                del self._redactors[next(iter(self._redactors))]
+
+    def __call__(self, text: str) -> str:
+        for redact in self._redactors:
+            text = redact(text)
+        return text
+
+
+def shown_tail(content: bytes, bytes_max: int, redact: Callable[[str], str]) -> str:
+    """The end of what a program wrote, at most `bytes_max` bytes, on a character boundary.
+
+    `content` should hold `SECRET_BYTES_MAX` bytes more, so that no secret is cut in two before it is found.
+    """
+    encoded = redact(content.decode("utf-8", "replace")).encode("utf-8")
+    return encoded[max(0, len(encoded) - bytes_max) :].decode("utf-8", "ignore")
+
+
+def _secrets(config: RawJson | None) -> Iterator[str]:
+    top = members(config or b"{}") or {}
+    for section in SECRET_SECTIONS:
+        if section in top:
+            yield from _secret_texts(top[section].value(), secret=False)
+
+
+def _secret_texts(value: Any, *, secret: bool) -> Iterator[str]:
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield from _secret_texts(inner, secret=secret or is_secret(key))
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _secret_texts(inner, secret=secret)
+    elif secret and isinstance(value, str) and len(value) >= CHARACTERS_MIN:
+        yield value

@@ -1,0 +1,61 @@
+"""How one run of a program ended, and how failures of programs are told."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from stdworker.errors import ResponseError, Retry, TaskFailure, Terminal
+from stdworker.framing.response import ProgramError
+from stdworker.model.outcome import Outcome
+from stdworker.process.exits import Exit
+
+EXIT_TERMINAL = 2
+
+
+@dataclass(slots=True)
+class BridgeResult:
+    """An outcome or a failure. `exit` is None while the process goes on; `stray_lines` counts what was no message."""
+
+    outcome: Outcome | None = None
+    failure: TaskFailure | None = None
+    stray_lines: int = 0
+    exit: Exit | None = None
+    duration_seconds: float = 0.0
+
+
+def program_failure(error: ProgramError, *, terminal: bool) -> TaskFailure:
+    """What the program itself says went wrong."""
+    if terminal:
+        return Terminal(error.message, reason=error.reason or "ProgramFailed", code="program_failed")
+    return Retry(
+        error.message,
+        reason=error.reason or "ProgramFailed",
+        code="program_failed",
+        after=error.retry_after_seconds,
+    )
+
+
+def exit_failure(ended: Exit, tail: str, *, hint: str = "") -> TaskFailure:
+    """The program ended badly and said nothing better than its exit status."""
+    message = with_tail(f"the program failed: {ended}", tail)
+    if ended.code == EXIT_TERMINAL:
+        return Terminal(message, reason="ExitTerminal", code="exit_terminal", hint=hint)
+    code = "killed_by_signal" if ended.signal is not None else "exit_transient"
+    return Retry(message, reason="ProgramKilled" if ended.signal else "ExitTransient", code=code, hint=hint)
+
+
+def response_failure(error: ResponseError, tail: str = "", *, alone: bool = True) -> TaskFailure:
+    """The program broke the protocol. With others in flight nobody knows whose answer it was: try again."""
+    kind = Terminal if alone else Retry
+    return kind(with_tail(error.message, tail), reason="BadResponse", code=error.code, hint=error.hint)
+
+
+def timeout_failure(seconds: float, tail: str, ended: Exit | None = None) -> TaskFailure:
+    message = f"the program gave no answer within {seconds:g} s"
+    if ended is not None:
+        message += f"; it ended by {ended}" if ended.signal is None else f"; it was {ended}"
+    return Retry(with_tail(message, tail), reason="DeadlineExceeded", code="deadline_exceeded")
+
+
+def with_tail(message: str, tail: str) -> str:
+    return f"{message}\nstderr:\n{tail.rstrip()}" if tail.strip() else message

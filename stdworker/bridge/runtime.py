@@ -1,0 +1,115 @@
+"""What all programs of one worker process share: the guardian, the counters, and the work of ending processes."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import logging
+import os
+import random
+from collections.abc import Coroutine, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import Any
+
+from stdworker.errors import Retry, StdworkerError
+from stdworker.process.command import Command
+from stdworker.process.guardian import Guardian
+from stdworker.process.spawn import Process, default_signals, spawn
+from stdworker.process.stop import Step, stop
+
+BUSY_TRIES_MAX = 5
+BUSY_SECONDS = 0.05  # between tries when the program file is being written
+
+log = logging.getLogger("stdworker.bridge")
+
+
+@dataclass(slots=True)
+class Counters:
+    """What happened so far, for metrics."""
+
+    spawned: int = 0
+    restarts: int = 0
+    stray_lines: int = 0
+    dropped_answers: int = 0
+    unstoppable: int = 0
+
+
+class BridgeRuntime:
+    """One for each worker process; needs the event loop of its first use.
+
+    `variables` is the environment that programs get their allow-listed part of, by default the process's own.
+    """
+
+    def __init__(self, variables: Mapping[str, str] | None = None) -> None:
+        self.variables = os.environ if variables is None else variables
+        self.counters = Counters()
+        self.random = random.Random()  # noqa: S311 (jitter)
+        self.processes: set[Process] = set()
+        self._ids = itertools.count(1)
+        self._guardian = Guardian()
+        self._tasks: set[asyncio.Task[Any]] = set()
+        self._signals: ExitStack | None = None
+
+    def new_id(self) -> str:
+        """An id that no other request to a program of this process ever has."""
+        return str(next(self._ids))
+
+    async def start(self, command: Command) -> Process:
+        """Start a program. Raises ConfigError for what an operator must mend, Retry for what passes by itself."""
+        for _ in range(BUSY_TRIES_MAX - 1):
+            try:
+                return self._spawn(command)
+            except StdworkerError as error:
+                if error.code != "file_busy":
+                    raise
+            await asyncio.sleep(BUSY_SECONDS)
+        return self._spawn(command)
+
+    async def stop(self, process: Process, steps: Sequence[Step] = (), *, killed_by: str | None = None) -> None:
+        """End a process and its group, whatever happens to the caller meanwhile."""
+        await asyncio.shield(self.background(self._stop(process, steps, killed_by)))
+
+    def release(self, process: Process) -> None:
+        """Give back all that an ended process held; what is left of its group is killed."""
+        process.close()
+        self.processes.discard(process)
+        self._guardian.remove(process.pid)
+
+    def background(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        """Run something that must end before `close` does."""
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
+
+    async def close(self) -> None:
+        """Kill every program that is left, end the guardian, restore what was changed."""
+        while self._tasks:
+            await asyncio.wait(set(self._tasks))
+        for process in list(self.processes):
+            await self._stop(process, (), "shutdown")
+        await self._guardian.close()
+        if self._signals is not None:
+            self._signals.close()
+            self._signals = None
+
+    def _spawn(self, command: Command) -> Process:
+        if self._signals is None:
+            self._signals = ExitStack()
+            self._signals.enter_context(default_signals())
+        process = spawn(command, asyncio.get_running_loop())
+        self.counters.spawned += 1
+        self.processes.add(process)
+        try:
+            self._guardian.add(process.pid)
+        except OSError as error:
+            self.background(self._stop(process, (), "limit"))
+            raise Retry(f"the guardian process can't be started: {error}", code="spawn_refused") from None
+        return process
+
+    async def _stop(self, process: Process, steps: Sequence[Step], killed_by: str | None) -> None:
+        if not await stop(process, steps, killed_by=killed_by):
+            self.counters.unstoppable += 1
+            log.error("process %d didn't end by SIGKILL; it is stuck inside the kernel", process.pid)
+        self.release(process)

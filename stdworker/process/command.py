@@ -1,0 +1,111 @@
+"""From a command in a config to a program file, and the files whose change means a new program."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from stdworker.errors import ConfigError
+
+WATCHED_FILES_MAX = 8
+
+Signature = tuple[tuple[str, int, int, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """What to execute: the program's path, its arguments (without the program), its folder and environment."""
+
+    path: str
+    arguments: tuple[str, ...]
+    cwd: str | None
+    environment: Mapping[str, str]
+
+    @property
+    def argv(self) -> list[str]:
+        return [self.path, *self.arguments]
+
+
+def resolve(command: str, arguments: Sequence[str], cwd: str | None, environment: Mapping[str, str]) -> Command:
+    """Find the program as the child itself would. Raises ConfigError, its code telling what is wrong.
+
+    A name without a slash is looked up on the PATH of the child's environment; `./x` is relative to `cwd`.
+    """
+    for text in (command, *arguments, cwd or "", *environment, *environment.values()):
+        if "\0" in text:
+            raise ConfigError(f"{text!r} contains a NUL character; no program can be given that", code="nul_character")
+    if cwd is not None and not Path(cwd).is_dir():
+        raise ConfigError(f"the working directory {cwd} doesn't exist", path="/cwd", code="cwd_missing")
+    if "/" in command:
+        path = os.path.join(cwd or os.curdir, command)  # noqa: PTH118 (Path would drop a leading ./)
+        _require_executable(path, command, cwd, environment)
+    else:
+        path = _search(command, cwd, environment)
+    return Command(os.path.abspath(path), tuple(arguments), cwd, environment)  # noqa: PTH100
+
+
+def signature(command: Command) -> Signature:
+    """Identity, size and time of the program file and of the arguments that are files: `node server.js` too."""
+    base = Path(command.cwd or os.curdir)
+    files = [Path(command.path), *(base / argument for argument in command.arguments[: WATCHED_FILES_MAX - 1])]
+    return tuple(found for file in files if (found := _signature(file)) is not None)
+
+
+def _signature(file: Path) -> tuple[str, int, int, int] | None:
+    try:
+        found = file.stat()
+    except (OSError, ValueError):
+        return None
+    return (str(file), found.st_ino, found.st_size, found.st_mtime_ns) if stat.S_ISREG(found.st_mode) else None
+
+
+def _search(command: str, cwd: str | None, environment: Mapping[str, str]) -> str:
+    folders = environment.get("PATH", os.defpath).split(os.pathsep)
+    candidates = [os.path.join(cwd or os.curdir, folder, command) for folder in folders]  # noqa: PTH118
+    found = [path for path in candidates if Path(path).is_file()]
+    runnable = next((path for path in found if os.access(path, os.X_OK)), None)
+    if runnable is not None:
+        return runnable
+    if found:
+        raise not_executable(found[0])
+    raise _not_found(command, f"not on the program's PATH ({os.pathsep.join(folders)})", cwd, environment)
+
+
+def _require_executable(path: str, command: str, cwd: str | None, environment: Mapping[str, str]) -> None:
+    file = Path(path)
+    if file.is_dir():
+        raise ConfigError(f"{path} is a directory, not a program", path="/command", code="is_a_directory")
+    if not file.exists():
+        raise _not_found(command, f"{os.path.abspath(path)} doesn't exist", cwd, environment)  # noqa: PTH100
+    if not os.access(path, os.X_OK):
+        raise not_executable(path)
+
+
+def not_executable(path: str) -> ConfigError:
+    mode = stat.filemode(Path(path).stat().st_mode)
+    text = f"{path} is not executable (mode {mode})"
+    return ConfigError(text, path="/command", code="not_executable", hint=f"chmod +x {path}")
+
+
+def _not_found(command: str, where: str, cwd: str | None, environment: Mapping[str, str]) -> ConfigError:
+    first, *rest = command.split() or [command]
+    if rest and _resolves(first, cwd, environment):
+        listed = ", ".join(f'"{word}"' for word in rest)
+        return ConfigError(
+            f"there is no program named {command!r}; it looks like a command line",
+            path="/command",
+            code="command_line_as_program",
+            hint=f'did you mean "command": "{first}", "args": [{listed}]?',
+        )
+    return ConfigError(f"no program {command!r}: {where}", path="/command", code="program_not_found")
+
+
+def _resolves(command: str, cwd: str | None, environment: Mapping[str, str]) -> bool:
+    try:
+        resolve(command, (), cwd, environment)
+    except ConfigError:
+        return False
+    return True

@@ -1,0 +1,79 @@
+"""The worker's side of the guardian: which process groups must not outlive this process."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import subprocess
+import sys
+from contextlib import suppress
+from pathlib import Path
+
+CLOSE_SECONDS = 5.0
+
+_PROGRAM = Path(__file__).with_name("guardian_program.py")
+
+
+class Guardian:
+    """Starts with the first group. If it is killed, the next change starts another one that knows all groups."""
+
+    def __init__(self) -> None:
+        self._groups: set[int] = set()
+        self._process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def pid(self) -> int | None:
+        return self._process.pid if self._process is not None else None
+
+    def add(self, group: int) -> None:
+        self._groups.add(group)
+        self._tell(b"+%d\n" % group)
+
+    def remove(self, group: int) -> None:
+        self._groups.discard(group)
+        if self._process is not None:
+            self._tell(b"-%d\n" % group)
+
+    async def close(self) -> None:
+        """End the guardian; groups that are still on its list are killed by it."""
+        process, self._process = self._process, None
+        if process is None:
+            return
+        assert process.stdin is not None
+        process.stdin.close()
+        try:
+            await asyncio.to_thread(process.wait, CLOSE_SECONDS)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+    def _tell(self, line: bytes) -> None:
+        if self._process is None or not _write(self._process, line):
+            self._replace()
+
+    def _replace(self) -> None:
+        if self._process is not None:
+            self._process.kill()
+            with suppress(OSError), self._process:
+                pass
+        self._process = subprocess.Popen(
+            [sys.executable, "-I", "-S", str(_PROGRAM)],
+            bufsize=0,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            cwd="/",
+            start_new_session=True,
+        )
+        assert self._process.stdin is not None
+        os.set_blocking(self._process.stdin.fileno(), False)
+        _write(self._process, b"".join(b"+%d\n" % group for group in self._groups))
+
+
+def _write(process: subprocess.Popen[bytes], line: bytes) -> bool:
+    """False when the guardian is gone, or so stuck that its pipe is full."""
+    assert process.stdin is not None
+    try:
+        return os.write(process.stdin.fileno(), line) == len(line)
+    except OSError:
+        return False

@@ -1,0 +1,143 @@
+"""The host's ends of a program's pipes, on the event loop. Nothing here blocks."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Callable
+from io import FileIO
+
+READ_BYTES = 262_144  # read at once; other pipes get their turn in between
+
+
+class PipeReader:
+    """Reads what a program writes, as it comes. `on_bytes` gets each chunk, `on_end` follows the last one once."""
+
+    def __init__(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        file: FileIO,
+        on_bytes: Callable[[bytes], None],
+        on_end: Callable[[], None],
+    ) -> None:
+        self._loop = loop
+        self._file = file
+        self._fd = file.fileno()
+        self._on_bytes = on_bytes
+        self._on_end = on_end
+        os.set_blocking(self._fd, False)
+        loop.add_reader(self._fd, self._read)
+
+    @property
+    def closed(self) -> bool:
+        return self._file.closed
+
+    def drain(self, bytes_max: int) -> None:
+        """Read what is in the pipe now, at most `bytes_max`, without waiting for more."""
+        left = bytes_max
+        while left > 0 and not self.closed:
+            count = self._read()
+            if not count:
+                return
+            left -= count
+
+    def close(self) -> None:
+        """Stop reading; `on_end` isn't called any more."""
+        if not self.closed:
+            self._loop.remove_reader(self._fd)
+            self._file.close()
+
+    def _read(self) -> int:
+        try:
+            chunk = os.read(self._fd, READ_BYTES)
+        except (BlockingIOError, InterruptedError):
+            return 0
+        except OSError:
+            chunk = b""
+        if chunk:
+            self._on_bytes(chunk)
+        else:
+            self.close()
+            self._on_end()
+        return len(chunk)
+
+
+class PipeWriter:
+    """Writes to a program. What is written within one turn of the loop goes out together.
+
+    A program that closes its input, or ends, isn't an error here: what it didn't take is dropped, `broken` says so.
+    """
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, file: FileIO) -> None:
+        self.broken = False
+        self._loop = loop
+        self._file = file
+        self._fd = file.fileno()
+        self._pending: list[bytes | memoryview] = []
+        self._waiting = False  # for the pipe to take more
+        self._scheduled = False
+        self._closing = False
+        os.set_blocking(self._fd, False)
+
+    @property
+    def closed(self) -> bool:
+        return self._file.closed
+
+    def write(self, data: bytes) -> None:
+        if self.closed or self._closing:
+            return
+        self._pending.append(data)
+        if not self._scheduled and not self._waiting:
+            self._scheduled = True
+            self._loop.call_soon(self._flush)
+
+    def write_last(self, data: bytes) -> None:
+        """Write, now if the pipe takes it, then close."""
+        self._pending.append(data)
+        self.close_when_written()
+
+    def close_when_written(self) -> None:
+        self._closing = True
+        if not self._waiting:
+            self._flush()
+
+    def close(self) -> None:
+        """Close at once; what was not written is dropped."""
+        self._pending.clear()
+        if self._waiting:
+            self._loop.remove_writer(self._fd)
+            self._waiting = False
+        self._file.close()
+
+    def _flush(self) -> None:
+        self._scheduled = False
+        if self.closed:
+            return
+        data = self._pending[0] if len(self._pending) == 1 else b"".join(self._pending)
+        self._pending.clear()
+        written = self._write(memoryview(data))
+        if self.broken or (written == len(data) and self._closing):
+            self.close()
+        elif written < len(data):
+            self._pending.append(memoryview(data)[written:])
+            self._wait()
+        elif self._waiting:
+            self._loop.remove_writer(self._fd)
+            self._waiting = False
+
+    def _write(self, data: memoryview) -> int:
+        written = 0
+        while written < len(data):
+            try:
+                written += os.write(self._fd, data[written:])
+            except (BlockingIOError, InterruptedError):
+                break
+            except OSError:
+                self.broken = True
+                break
+        return written
+
+    def _wait(self) -> None:
+        if not self._waiting:
+            self._waiting = True
+            self._loop.add_writer(self._fd, self._flush)

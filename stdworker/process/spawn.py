@@ -1,0 +1,151 @@
+"""Starting a program: its own session, fds 0 to 2 only, default signals, by the vfork path.
+
+`preexec_fn`, `user` and `group` of `subprocess` are never used: they fork a process whose other threads, gRPC's
+among them, hold locks, and some of those children die before exec.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import subprocess
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from io import FileIO
+from typing import Any, cast
+
+from stdworker.errors import ConfigError
+from stdworker.process.command import Command
+from stdworker.process.diagnose import diagnose
+from stdworker.process.exits import Exit
+from stdworker.process.pipes import PipeReader, PipeWriter
+
+_RESTORED_BY_SUBPROCESS = (signal.SIGPIPE, getattr(signal, "SIGXFZ", None), getattr(signal, "SIGXFSZ", None))
+
+
+class Process:
+    """One running program, leader of a process group of its own.
+
+    `exited` resolves when the leader has ended. The zombie is kept until `close`, so that the group's number
+    can't be reused before the group is killed.
+    """
+
+    def __init__(self, popen: subprocess.Popen[bytes], loop: asyncio.AbstractEventLoop) -> None:
+        self.pid = popen.pid
+        self.killed_by: str | None = None
+        self.exited: asyncio.Future[Exit] = loop.create_future()
+        self._popen = popen
+        self._loop = loop
+        self._pidfd = os.pidfd_open(popen.pid)
+        self.stdin = PipeWriter(loop, cast(FileIO, popen.stdin))
+        self.stdout: PipeReader | None = None
+        self.stderr: PipeReader | None = None
+        loop.add_reader(self._pidfd, self._on_exit)
+
+    @property
+    def alive(self) -> bool:
+        return not self.exited.done()
+
+    def read(
+        self,
+        on_stdout: Callable[[bytes], None],
+        on_stderr: Callable[[bytes], None],
+        on_end: Callable[[], None],
+    ) -> None:
+        """Begin to read both outputs; `on_end` follows the last byte of stdout."""
+        self.stdout = PipeReader(self._loop, cast(FileIO, self._popen.stdout), on_stdout, on_end)
+        self.stderr = PipeReader(self._loop, cast(FileIO, self._popen.stderr), on_stderr, _ignore)
+
+    def signal_group(self, number: signal.Signals) -> None:
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(self.pid, number)
+
+    def close(self) -> None:
+        """Kill what is left of the group, reap the leader if it ended, close every descriptor."""
+        self.signal_group(signal.SIGKILL)
+        if self._pidfd >= 0:
+            self._loop.remove_reader(self._pidfd)
+            os.close(self._pidfd)
+            self._pidfd = -1
+        self._popen.poll()
+        self.stdin.close()
+        for reader, file in ((self.stdout, self._popen.stdout), (self.stderr, self._popen.stderr)):
+            if reader is not None:
+                reader.close()
+            elif file is not None:
+                file.close()
+
+    def _on_exit(self) -> None:
+        self._loop.remove_reader(self._pidfd)
+        if not self.exited.done():
+            self.exited.set_result(Exit.from_returncode(_peek(self._pidfd), self.killed_by))
+
+
+def spawn(command: Command, loop: asyncio.AbstractEventLoop) -> Process:
+    """Start a program. Raises what `diagnose` makes of the reason when it can't be."""
+    popen = _popen(command)
+    try:
+        return Process(popen, loop)
+    except OSError as error:  # no descriptor left for the pidfd
+        popen.kill()
+        with popen:
+            pass
+        raise diagnose(error, command) from None
+
+
+def _popen(command: Command) -> subprocess.Popen[bytes]:
+    options: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    mask = signal.pthread_sigmask(signal.SIG_SETMASK, ())
+    try:
+        return subprocess.Popen(
+            command.argv, bufsize=0, cwd=command.cwd, env=command.environment, start_new_session=True, **options
+        )
+    except OSError as error:
+        raise diagnose(error, command) from None
+    except ValueError as error:  # a NUL character in an argument or variable
+        raise ConfigError(f"{command.path} can't be started: {error}", code="nul_character") from None
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+
+
+def _peek(pidfd: int) -> int:
+    """The exit code of a zombie, which stays one."""
+    try:
+        found = os.waitid(os.P_PIDFD, pidfd, os.WEXITED | os.WNOWAIT | os.WNOHANG)
+    except ChildProcessError:  # somebody else waited for our child
+        return 255
+    if found is None:
+        return 255
+    return found.si_status if found.si_code == os.CLD_EXITED else -found.si_status
+
+
+def _ignore() -> None:
+    return None
+
+
+@contextmanager
+def default_signals() -> Iterator[None]:
+    """Let programs start with default dispositions even if this process was started with some signals ignored.
+
+    An ignored signal stays ignored over exec, a handled one doesn't: so each gets a handler that does nothing.
+    Outside of the main thread nothing is changed.
+    """
+    changed: list[signal.Signals] = []
+    for number in signal.valid_signals():
+        if number not in _RESTORED_BY_SUBPROCESS and signal.getsignal(number) is signal.SIG_IGN:
+            with suppress(ValueError, OSError):
+                signal.signal(number, _do_nothing)
+                signal.siginterrupt(number, False)
+                changed.append(number)
+    try:
+        yield
+    finally:
+        for number in changed:
+            if signal.getsignal(number) is _do_nothing:
+                with suppress(ValueError):
+                    signal.signal(number, signal.SIG_IGN)
+
+
+def _do_nothing(number: int, frame: Any) -> None:
+    return None
