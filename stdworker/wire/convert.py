@@ -91,7 +91,7 @@ def decode_resource(message: pb.Resource) -> Resource:
         synced_gen=message.synced_gen,
         spec_json=decode_document(message.spec),
         status_json=decode_document(message.status),
-        labels=dict(message.labels),
+        labels=dict(message.labels) if message.labels else {},
         owner_uid=decode_uid(message.owner_id) or None,
         root_uid=decode_uid(message.root_id) or None,
         is_ready=message.is_ready,
