@@ -110,7 +110,7 @@ async def test_the_limit_counts_unzipped_bytes(caller):
     assert (await send(caller, {"content-encoding": "gzip"}, bomb)).status_code == 413
 
 
-@pytest.mark.parametrize("body", [b"not gzip", gzip.compress(b'{"a": 1}')[:-4]])
+@pytest.mark.parametrize("body", [b"not gzip", gzip.compress(b'{"a": 1}', mtime=0)[:-4]], ids=["no gzip", "cut short"])
 async def test_a_broken_gzip_body_is_a_bad_request(caller, body):
     answer = await send(caller, {"content-encoding": "gzip"}, body)
     assert (answer.status_code, answer.json()["type"]) == (400, "urn:converge:problem:bad_gzip")
