@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -65,6 +66,7 @@ class System:
     def _addresses(self) -> tuple[str, str]:
         while not (found := READY.search(self.engine.log.read_text())):
             self.engine.check()
+            time.sleep(0.01)
         return found.group(1), found.group(2)
 
     def start_worker(self, command: list[str], **variables: str) -> Process:

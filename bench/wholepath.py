@@ -210,6 +210,8 @@ class Load:
         while True:
             summary = (await self._http.get("/resources/summary")).raise_for_status().json()
             ready: int = summary["totals"].get("Ready", 0)
+            if summary["totals"].get("Failed"):
+                raise RuntimeError(f"tasks fail: {summary}")
             if ready >= count:
                 return ready
             if ready != seen:
