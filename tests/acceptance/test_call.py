@@ -1,0 +1,332 @@
+"""`stdworker call`: any program, one task, no broker."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+BIN = Path(sys.executable).parent
+HANG_SECONDS = 30
+ECHO = 'read -r request; jq -nc --argjson r "$request" --args "{status: (\\$r + {args: \\$ARGS.positional})}" -- "$@"'
+STREAM = """while read -r request; do
+  jq -c --unbuffered --argjson pid $$ '{id, status: {pid: $pid, name}}' <<<"$request"
+done"""
+
+
+@pytest.fixture
+def program(tmp_path):
+    """Makes an executable bash program in the test's folder."""
+
+    def make(body, name="greeter"):
+        path = tmp_path / name
+        path.write_text(f"#!/usr/bin/env bash\n{body}\n")
+        path.chmod(0o755)
+        return str(path)
+
+    return make
+
+
+def call(*arguments, **options):
+    command = [str(BIN / "stdworker"), "call", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=HANG_SECONDS, **options)
+
+
+def told(*arguments, **options):
+    done = call("--output", "json", *arguments, **options)
+    assert done.stdout, done.stderr
+    return done.returncode, json.loads(done.stdout)
+
+
+def is_running(pid):
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text()
+    except FileNotFoundError:
+        return False
+    return stat.rpartition(")")[2].split()[0] != "Z"
+
+
+def request_of(*arguments):
+    """What the program was asked."""
+    status, found = told(*arguments)
+    assert status == 0, found
+    return found["outcome"]["status"]
+
+
+def test_a_success_is_one_json_object(program):
+    status, found = told(program("""echo '{"status": {"hello": "Ada"}, "output": null}'"""))
+
+    assert status == 0
+    assert isinstance(found.pop("duration_ms"), int)
+    assert found == {
+        "result": "success",
+        "error": None,
+        "outcome": {"status": {"hello": "Ada"}},
+        "stray_lines": 0,
+        "exit": {"code": 0, "signal": None, "killed_by": None},
+    }
+
+
+def test_all_that_an_outcome_may_hold_is_told_in_the_words_of_the_protocol(program):
+    response = {
+        "status": {"a": 1},
+        "conditions": [{"type": "Ready", "status": "True", "reason": "Done"}],
+        "children": [
+            {"kind": "leaf", "kind_version": 2, "name": "a", "spec": {"x": 1}, "labels": {"l": "1"}},
+            {"kind": "leaf", "kind_version": 1, "name": "b"},
+        ],
+        "edges": [
+            {
+                "from": {"kind": "leaf", "name": "b"},
+                "to": {"kind": "leaf", "name": "a"},
+                "values": [{"dependent_field": "/y", "source_field": "/z"}],
+            }
+        ],
+        "configs": [{"name": "c", "kind": "leaf", "kind_version": 1, "spec": {"settings": 1}}],
+        "output": [1, 2],
+    }
+
+    status, found = told("--reaction", "compose", program(f"echo '{json.dumps(response)}'"))
+
+    assert status == 0
+    assert found["outcome"] == response
+
+
+def test_numbers_and_text_keep_their_tokens_and_the_line_is_ascii(program):
+    spec = '{"b":1.0,"a":12345678901234567890123,"c":1e2,"d":"\u00e9\u2028\U0001f600"}'
+    body = """read -r request; printf '{"status":%s}' "$(grep -o '{"b".*}' <<<"$request" | sed 's/}.*/}/')" """
+
+    done = call("--output", "json", "--spec", spec, program(body))
+
+    assert done.stdout.isascii()
+    assert '"status":{"b":1.0,"a":12345678901234567890123,"c":1e2,"d":"\\u00e9\\u2028\\ud83d\\ude00"}' in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "result", "ended"),
+    [
+        ("exit 0", 0, "success", {"code": 0, "signal": None, "killed_by": None}),
+        ("exit 1", 1, "transient", {"code": 1, "signal": None, "killed_by": None}),
+        ("exit 2", 2, "terminal", {"code": 2, "signal": None, "killed_by": None}),
+        ("kill -KILL $$", 1, "transient", {"code": None, "signal": "SIGKILL", "killed_by": None}),
+        ("echo hello", 2, "terminal", {"code": 0, "signal": None, "killed_by": None}),
+    ],
+)
+def test_the_exit_status_says_how_the_task_ended(program, body, status, result, ended):
+    code, found = told(program(body))
+
+    assert (code, found["result"], found["exit"]) == (status, result, ended)
+    assert (found["error"] is None) == (status == 0)
+
+
+def test_a_failure_says_what_the_program_says(program):
+    _, found = told(program("""echo '{"error":{"message":"no quota","reason":"Quota"}}'; exit 2"""))
+
+    assert found["error"] == {"message": "no quota", "reason": "Quota"}
+    assert found["outcome"] == {}
+
+
+def test_a_failure_shows_the_end_of_stderr(program):
+    _, found = told(program("echo 'disk is full' >&2; exit 1"))
+
+    assert "disk is full" in found["error"]["message"]
+
+
+def test_stray_lines_are_counted(program):
+    _, found = told(program("""echo working; echo '{"status":1}'"""))
+
+    assert (found["stray_lines"], found["outcome"]) == (1, {"status": 1})
+
+
+def test_a_program_that_is_not_there_is_terminal_and_named(tmp_path):
+    status, found = told(tmp_path / "nowhere")
+
+    assert status == 2
+    assert str(tmp_path / "nowhere") in found["error"]["message"]
+    assert found["exit"] is None
+
+
+def test_without_options_the_request_has_the_documented_defaults(program):
+    request = request_of(program(ECHO))
+
+    expected = {"kind": "greeter", "kind_version": 1, "name": "call", "generation": 1, "reaction": "work"}
+    assert expected.items() <= request.items()
+    assert request["uid"] == "00000000-0000-0000-0000-000000000000"
+    assert request["trigger"] == "specChange"
+    assert "spec" not in request
+
+
+def test_kind_name_and_reaction_can_be_said(program):
+    request = request_of("--kind", "leaf@3", "--name", "a", "--reaction", "probe", program(ECHO))
+
+    assert {"kind": "leaf", "kind_version": 3, "name": "a", "reaction": "probe"}.items() <= request.items()
+
+
+@pytest.mark.parametrize(
+    ("options", "trigger"),
+    [
+        (["--reaction", "rollup"], "childrenSettled"),
+        (["--reaction", "delete"], "deleteRequested"),
+        (["--reaction", "operate"], "operation"),
+        (["--reaction", "react"], "reactor"),
+        (["--reaction", "compose"], "specChange"),
+        (["--reaction", "anything"], "specChange"),
+        (["--reaction", "anything", "--stage", "delete"], "deleteRequested"),
+        (["--stage", "rollup"], "childrenSettled"),
+    ],
+)
+def test_the_stage_is_as_asked_or_as_the_reaction_is_named(program, options, trigger):
+    assert request_of(*options, program(ECHO))["trigger"] == trigger
+
+
+def test_the_spec_comes_from_the_argument_a_file_or_stdin(program, tmp_path):
+    (tmp_path / "spec.json").write_text('{"from": "file"}\n')
+    echo = program(ECHO)
+
+    assert request_of("--spec", '{"from": "argument"}', echo)["spec"] == {"from": "argument"}
+    assert request_of("--spec", f"@{tmp_path}/spec.json", echo)["spec"] == {"from": "file"}
+    assert told("--spec", "-", echo, input='{"from": "stdin"}')[1]["outcome"]["status"]["spec"] == {"from": "stdin"}
+
+
+@pytest.mark.parametrize("spec", ["{", "{'a': 1}", "@nowhere.json", '{"a": NaN}', '{"a": 1, "a": 2}'])
+def test_a_spec_that_is_no_json_is_a_usage_error(program, spec):
+    done = call("--spec", spec, program(ECHO))
+
+    assert done.returncode == 2
+    assert "--spec" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_options_after_the_program_are_calls_and_what_follows_two_dashes_is_the_programs(program):
+    echo = program(ECHO)
+
+    assert request_of(echo, "--name", "a", "x")["args"] == ["x"]
+    assert request_of(echo, "--name", "a", "x")["name"] == "a"
+    assert request_of("--", echo, "--name", "a")["args"] == ["--name", "a"]
+
+
+def test_an_option_that_is_not_known_before_the_program_is_a_usage_error(program):
+    done = call("--spce", "{}", program(ECHO))
+
+    assert done.returncode == 2
+    assert "--spce" in done.stderr
+
+
+def test_the_config_is_the_default_and_the_override_is_merged_over_it(program, tmp_path):
+    (tmp_path / "config.yaml").write_text("settings: {a: 1, b: 1.0}\nargs: [from-config]\ncommand: /not/this\n")
+    (tmp_path / "override.toml").write_text("[settings]\na = 2\n")
+    options = ["--config", tmp_path / "config.yaml", "--override", tmp_path / "override.toml"]
+
+    request = request_of(*options, program(ECHO))
+
+    assert request["config"] == {"a": 2, "b": 1.0}
+    assert request["args"] == ["from-config"]
+    assert request_of(*options, "--", program(ECHO), "said")["args"] == ["said"]
+
+
+def test_a_config_that_cannot_be_read_is_a_usage_error(program, tmp_path):
+    (tmp_path / "two.yaml").write_text("a: 1\n---\nb: 1\n")
+
+    for path in ("nowhere.yaml", tmp_path / "two.yaml"):
+        done = call("--config", path, program(ECHO))
+        assert done.returncode == 2
+        assert "--config" in done.stderr
+
+
+def test_a_misspelt_config_key_is_named_with_the_nearest(program, tmp_path):
+    (tmp_path / "config.json").write_text('{"timeout_second": 1}')
+
+    status, found = told("--config", tmp_path / "config.json", program(ECHO))
+
+    assert status == 2
+    assert "did you mean 'timeout_seconds'?" in found["error"]["message"]
+
+
+def test_a_kind_file_beside_the_program_names_kind_reaction_and_config(program, tmp_path):
+    kind_file = {
+        "kind": "greeter",
+        "kind_version": 7,
+        "reactions": [{"name": "plan", "trigger": "specChange", "emits": ["children", "status"]}],
+        "default_config": {"settings": {"word": "hi"}},
+    }
+    (tmp_path / "greeter@7.kind.json").write_text(json.dumps(kind_file))
+
+    request = request_of(program(ECHO, "greeter@7"))
+
+    assert {
+        "kind": "greeter",
+        "kind_version": 7,
+        "reaction": "plan",
+        "config": {"word": "hi"},
+    }.items() <= request.items()
+
+
+def test_a_kind_file_seals_what_an_override_may_not_touch(program, tmp_path):
+    kind_file = {"kind": "greeter", "kind_version": 1, "reactions": []}
+    (tmp_path / "greeter.kind.json").write_text(json.dumps(kind_file))
+    (tmp_path / "override.json").write_text('{"env": {"A": "1"}}')
+
+    status, found = told("--override", tmp_path / "override.json", program(ECHO))
+
+    assert status == 2
+    assert "'env'" in found["error"]["message"]
+
+
+def test_a_malformed_kind_file_is_one_clear_line(program, tmp_path):
+    (tmp_path / "greeter.kind.yaml").write_text("kind: greeter\n")
+
+    done = call(program(ECHO))
+
+    assert done.returncode == 1
+    assert "kind_version, reactions must be given" in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+def test_repeated_tasks_share_one_process_in_stream_mode(program):
+    done = call("--mode", "stream", "--repeat", "3", "--output", "json", program(STREAM))
+
+    found = [json.loads(line)["outcome"]["status"]["pid"] for line in done.stdout.splitlines()]
+    assert done.returncode == 0
+    assert len(found) == 3
+    assert len(set(found)) == 1
+
+
+def test_repeated_tasks_in_oneshot_mode_have_a_process_each_and_the_worst_counts(program, tmp_path):
+    body = f"""echo x >> {tmp_path}/count; (( $(wc -l < {tmp_path}/count) != 2 )) || exit 1"""
+
+    done = call("--repeat", "3", "--output", "json", program(body))
+
+    assert [json.loads(line)["result"] for line in done.stdout.splitlines()] == ["success", "transient", "success"]
+    assert done.returncode == 1
+
+
+def test_text_is_for_people(program):
+    done = call(program("""echo '{"status":{"url":"x"}}'"""))
+    failed = call(program("echo 'no such region' >&2; exit 2"))
+
+    first, second = done.stdout.splitlines()
+    assert first.startswith("success in ")
+    assert second == '  status: {"url":"x"}'
+    assert failed.stdout.startswith("terminal in ")
+    assert "no such region" in failed.stdout
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupt_stops_the_program_with_all_its_children(program, tmp_path, number):
+    ready = tmp_path / "ready"
+    os.mkfifo(ready)
+    path = program(f"sleep 1000 & echo $! > {ready}; wait")
+    process = subprocess.Popen(
+        [str(BIN / "stdworker"), "call", path], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    )
+    child = int(ready.read_text())
+
+    process.send_signal(number)
+    output, _ = process.communicate(timeout=HANG_SECONDS)
+
+    assert process.returncode == 128 + number
+    assert "Traceback" not in output
+    assert not is_running(child)
