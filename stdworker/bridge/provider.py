@@ -164,7 +164,7 @@ class ProgramProvider:
         program = self._program(request.default.spec, request.override.spec)
         if program.launch.mode == "oneshot":
             return await run_oneshot(program, request)
-        pool = await self._pool(program, request)
+        pool = self._pools.get(program.launch.pool_key) or await self._pool(program, request)
         try:
             return await pool.run(request, program)
         finally:

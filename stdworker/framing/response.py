@@ -7,7 +7,7 @@ times faster; the schema itself is asked only when they refuse, for the sentence
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass
 from functools import cache
 from typing import Annotated, Any, Literal
@@ -76,10 +76,12 @@ def check_edges(outcome: Outcome, observed: Iterable[Ref]) -> None:
         first = seen.setdefault(child.ref, index)
         if first != index:
             raise ResponseError(f"/children/{index}: {child.ref} is already /children/{first}", code="duplicate_child")
-    if not outcome.edges:
-        return
-    known = {*seen, *observed}
-    for index, edge in enumerate(outcome.edges):
+    if outcome.edges:
+        _check_ends(outcome.edges, {*seen, *observed})
+
+
+def _check_ends(edges: Sequence[DepEdge], known: Set[Ref]) -> None:
+    for index, edge in enumerate(edges):
         for end, ref in (("from", edge.dependent), ("to", edge.dependency)):
             if ref not in known:
                 text = f"/edges/{index}/{end}: expected a child of this resource, got {ref}"
@@ -176,25 +178,31 @@ def _decode(document: bytes) -> tuple[_Envelope, tuple[str, ...]]:
     except msgspec.ValidationError:
         envelope = _any.decode(document)
         unknown = tuple(sorted(set(members(document) or ()) - FIELDS))
-    if bytes(envelope.describe)[:1] not in (b"", b"{", b"n"):
+    if envelope.describe is not _ABSENT and bytes(envelope.describe)[:1] not in (b"{", b"n"):
         raise msgspec.ValidationError("Expected `object | null` - at `$.describe`")
     return envelope, unknown
 
 
 def _present(raw: Raw) -> RawJson | None:
+    if raw is _ABSENT:
+        return None
     document = RawJson(raw)
-    return None if document in (b"", b"null") else document
+    return None if document == b"null" else document
 
 
 def _outcome(envelope: _Envelope) -> Outcome:
-    return Outcome(
-        status=_present(envelope.status),
-        conditions=[Condition(c.type, c.status, c.reason or "", c.message or "") for c in envelope.conditions or ()],
-        children=[_child(child) for child in envelope.children or ()],
-        edges=[_edge(edge) for edge in envelope.edges or ()],
-        configs=[ProviderConfigSpec(c.name, c.kind, c.kind_version, RawJson(c.spec)) for c in envelope.configs or ()],
-        output=_present(envelope.output),
-    )
+    outcome = Outcome(_present(envelope.status), output=_present(envelope.output))
+    if envelope.conditions:
+        outcome.conditions = [Condition(c.type, c.status, c.reason or "", c.message or "") for c in envelope.conditions]
+    if envelope.children:
+        outcome.children = [_child(child) for child in envelope.children]
+    if envelope.edges:
+        outcome.edges = [_edge(edge) for edge in envelope.edges]
+    if envelope.configs:
+        outcome.configs = [
+            ProviderConfigSpec(c.name, c.kind, c.kind_version, RawJson(c.spec)) for c in envelope.configs
+        ]
+    return outcome
 
 
 def _child(child: _Child) -> ChildSpec:
