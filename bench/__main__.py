@@ -56,5 +56,7 @@ if __name__ == "__main__":
     if unknown:
         parser.error(f"no benchmark is called {', '.join(unknown)}; they are {', '.join(known)}")
     print(f"{os.cpu_count()} CPUs, Python {sys.version.split()[0]}, size {given.size}")
+    if given.size == "small":
+        print("This size shows that the benchmarks run; its figures say little.")
     good = asyncio.run(main(given.size, [known[name] for name in given.names or known]))
     sys.exit(0 if good or given.size == "small" else 1)

@@ -5,12 +5,17 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+import secrets
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import urlsplit
+
+import psycopg
+from psycopg import sql
 
 BIN = Path(sys.executable).parent
 READY = re.compile(r"ready: REST and docs on (\S+), broker on (\S+), store")
@@ -93,3 +98,15 @@ def system(database_url: str = "") -> Iterator[System]:
             yield running
         finally:
             running.stop()
+
+
+@contextlib.contextmanager
+def postgres_database(server: str) -> Iterator[str]:
+    """A new database on a Postgres server, dropped afterwards; its URL."""
+    name = f"bench_{secrets.token_hex(6)}"
+    with psycopg.connect(server, autocommit=True) as connection:
+        connection.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))
+        try:
+            yield urlsplit(server)._replace(path=f"/{name}").geturl()
+        finally:
+            connection.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(sql.Identifier(name)))

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import statistics
 import sys
 import time
-from pathlib import Path
 
 import httpx
 
+from bench import bridge
 from bench.figure import Figure
-from bench.processes import BIN, Process, System, system
+from bench.processes import BIN, Process, System, postgres_database, system
 
 NAME = "wholepath"
 BUDGET = (
@@ -19,12 +20,8 @@ BUDGET = (
     "one apply → Ready p50 ≤ 10 ms, p99 ≤ 30 ms; bulk apply ≥ 15,000/s"
 )
 
-RESOURCES = {"small": 500, "full": 10_000}
-PROGRAMS = {
-    "stream-python": {"small": 300, "full": 10_000},
-    "stream-node": {"small": 300, "full": 10_000},
-    "oneshot-bash": {"small": 50, "full": 1_000},
-}
+RESOURCES = {"small": 1_000, "full": 10_000}
+ONESHOT_RESOURCES = {"small": 64, "full": 1_600}
 LATENCIES = {"small": 30, "full": 500}
 ROUNDS = {"small": 1, "full": 5}
 STALL_SECONDS = 60
@@ -57,10 +54,14 @@ require("node:readline").createInterface({ input: process.stdin }).on("line", (l
   process.stdout.write(`{"id":${JSON.stringify(JSON.parse(line).id)},"status":{"ok":true}}\\n`);
 });
 """
-BASH_ONCE = """#!/bin/bash
-read -r _
-echo '{"status":{"ok":true}}'
-"""
+STREAMS = {
+    language: {"command": command, "args": [flag, text], "mode": "stream", "concurrency": 64}
+    for language, command, flag, text in (
+        ("python", sys.executable, "-c", PYTHON_LOOP),
+        ("node", "node", "-e", NODE_LOOP),
+    )
+}
+POSTGRES_URL = "BENCH_POSTGRES_URL"  # names a server; each round makes and drops a database of its own
 
 
 async def run(size: str) -> list[Figure]:
@@ -68,10 +69,13 @@ async def run(size: str) -> list[Figure]:
     rounds = range(ROUNDS[size])
     noop = [await _noop(RESOURCES[size], LATENCIES[size]) for _ in rounds]
     figures = [_median(figures) for figures in zip(*noop, strict=True)]
-    for kind, counts in PROGRAMS.items():
-        programs = [await _program(kind, counts[size]) for _ in rounds]
-        figures.append(_median(programs))
-    return figures
+    if url := os.environ.get(POSTGRES_URL):
+        figures.append(_median([await _postgres(url, RESOURCES[size]) for _ in rounds]))
+    for language, launch in STREAMS.items():
+        rates = [await _program(f"stream-{language}", launch, RESOURCES[size]) for _ in rounds]
+        rate = statistics.median(rates)
+        figures.append(Figure(f"persistent {language} program", rate, "reconciles/s", "≥ 10,000", rate >= 10_000))
+    return [*figures, *await _oneshot(ONESHOT_RESOURCES[size])]
 
 
 def _median(figures: tuple[Figure, ...] | list[Figure]) -> Figure:
@@ -100,39 +104,38 @@ async def _noop(count: int, latencies: int) -> list[Figure]:
     ]
 
 
+async def _postgres(server: str, count: int) -> Figure:
+    with postgres_database(server) as url, system(url) as running:
+        async with Load(running, "noop") as load:
+            await load.apply(count)
+            worker = running.start_worker([sys.executable, "-c", NOOP_WORKER], WORKER_MAX_PARALLEL="400")
+            rate, _, _ = await load.drain(count, worker)
+    return Figure("in-process no-op provider, Postgres", rate, "reconciles/s", "≥ 7,000", rate >= 7_000)
+
+
 # ---- programs ----
 
 
-async def _program(kind: str, count: int) -> Figure:
+async def _program(kind: str, launch: dict[str, object], count: int) -> float:
     with system() as running:
-        config = _launch(kind, running.folder)
         async with Load(running, kind) as load:
-            await load.configure(config)
+            await load.configure(launch)
             await load.apply(count)
-            worker = running.start_worker(
-                [str(BIN / "stdworker"), "run"],
-                STDIO_KINDS=kind,
-                STDIO_COMPOSER_KINDS="unused",
-                WORKER_MAX_PARALLEL="256",
-            )
+            names = {"STDIO_KINDS": kind, "STDIO_COMPOSER_KINDS": "unused"}
+            worker = running.start_worker([str(BIN / "stdworker"), "run"], WORKER_MAX_PARALLEL="256", **names)
             rate, _, _ = await load.drain(count, worker)
-    if kind == "oneshot-bash":
-        return Figure("one-shot bash program", rate, "reconciles/s")
-    language = kind.removeprefix("stream-")
-    return Figure(f"persistent {language} program", rate, "reconciles/s", "≥ 10,000", rate >= 10_000)
+    return rate
 
 
-def _launch(kind: str, folder: Path) -> dict[str, object]:
-    """The default config of the kind, with its program beside it."""
-    if kind == "oneshot-bash":
-        program = folder / "once"
-        program.write_text(BASH_ONCE)
-        program.chmod(0o755)
-        return {"command": str(program)}
-    interpreter, text = (sys.executable, PYTHON_LOOP) if kind == "stream-python" else ("node", NODE_LOOP)
-    program = folder / ("loop.py" if kind == "stream-python" else "loop.cjs")
-    program.write_text(text)
-    return {"command": interpreter, "args": [str(program)], "mode": "stream", "concurrency": 64}
+async def _oneshot(count: int) -> list[Figure]:
+    """Against a bare spawn loop of the same program in the same run."""
+    bare = (await bridge.oneshot_bash(count))["bare_per_second"]
+    rate = await _program("oneshot-bash", {"command": "bash", "args": bridge.ONESHOT}, count)
+    ratio = rate / bare
+    return [
+        Figure("one-shot bash program", rate, "reconciles/s"),
+        Figure("one-shot bash, whole path ÷ bare loop", ratio, "", "≥ 0.85", ratio >= 0.85),
+    ]
 
 
 # ---- over REST ----
@@ -175,13 +178,16 @@ class Load:
         return count / seconds
 
     async def drain(self, count: int, worker: Process) -> tuple[float, float, float]:
-        """From the first Ready seen to the last: the rate, and the CPU of engine and worker, µs a task."""
-        first = await self._until(1)
+        """From the first Ready seen to the last: the rate, and the CPU of engine and worker, µs a task.
+
+        When all are Ready at the first look, from the start of the worker on.
+        """
         start, engine, own = time.perf_counter(), self._running.engine.cpu_seconds(), worker.cpu_seconds()
+        first = await self._until(1)
+        if first < count:
+            start, engine, own = time.perf_counter(), self._running.engine.cpu_seconds(), worker.cpu_seconds()
         await self._until(count)
-        done, seconds = count - first, time.perf_counter() - start
-        if not done:
-            raise RuntimeError("all were Ready at the first look: too few resources to measure")
+        done, seconds = (count - first) or count, time.perf_counter() - start
         engine, own = self._running.engine.cpu_seconds() - engine, worker.cpu_seconds() - own
         return done / seconds, engine / done * 1e6, own / done * 1e6
 
