@@ -1,0 +1,121 @@
+"""Two `converge serve` processes on one Postgres are one engine: any broker, any worker, no other coordination."""
+
+from __future__ import annotations
+
+import signal
+
+import httpx
+import pytest
+
+from stdworker.model.task import Lease
+from stdworker.wire.generated import worker_pb2 as pb
+
+pytestmark = [pytest.mark.anyio, pytest.mark.slow, pytest.mark.postgres, pytest.mark.xdist_group("postgres")]
+
+HANG_SECONDS = 30
+MANIFEST = {
+    "kind": "leaf",
+    "kind_version": 1,
+    "reactions": [{"name": "work", "trigger": "specChange", "emits": ["status", "conditions"]}],
+}
+
+
+@pytest.fixture
+def anyio_backend():
+    return "asyncio"
+
+
+@pytest.fixture
+def pair(serve, postgres):
+    """Both processes, on a database of their own."""
+    url = postgres.create_database()
+    return serve(DATABASE_URL=url), serve(DATABASE_URL=url)
+
+
+@pytest.fixture
+async def dial(scripted_worker):
+    workers = []
+
+    def dialled(engine):
+        workers.append(scripted_worker(engine.broker.removeprefix("http://")))
+        return workers[-1]
+
+    yield dialled
+    for worker in workers:
+        await worker.close()
+
+
+async def apply(engine, name):
+    async with httpx.AsyncClient(base_url=f"{engine.rest}/api/v1", timeout=HANG_SECONDS) as http:
+        (await http.put("/kinds/leaf/manifest", json=MANIFEST)).raise_for_status()
+        body = {"kind": "leaf", "kind_version": 1, "name": name, "spec": {}}
+        (await http.post("/resources", json=body)).raise_for_status()
+
+
+async def status(engine, name):
+    async with httpx.AsyncClient(base_url=f"{engine.rest}/api/v1", timeout=HANG_SECONDS) as http:
+        return (await http.get(f"/resources/leaf/{name}")).raise_for_status().json()["status"]
+
+
+def lease_of(task):
+    return Lease(task.lease_token, task.claim_epoch)
+
+
+async def test_what_one_process_is_told_is_work_for_the_others_worker(pair, dial):
+    here, there = pair
+    worker = await dial(there).subscribe()
+    await apply(here, "a")
+
+    task = await worker.task()
+    await worker.complete(task, status=b'{"n":1}')
+    await worker.next("settled")
+
+    assert await status(here, "a") == {"n": 1}
+
+
+async def test_a_drain_moves_a_running_task_to_another_broker_where_its_result_lands(pair, dial):
+    here, there = pair
+    old = await dial(here).subscribe()
+    await apply(here, "a")
+    task = await old.task()
+
+    here.signal(signal.SIGTERM)
+    await old.next("drain")
+    new = await dial(there).subscribe(resumed=[lease_of(task)])
+    await new.send(heartbeat=pb.WorkHeartbeat(lease_token=[task.lease_token], claim_epoch=[task.claim_epoch]))
+    await new.send(heartbeat=pb.WorkHeartbeat(lease_token=["mark"], claim_epoch=[1]))
+    await new.next("cancel")  # the answer to the mark: the lease has moved
+    await old.half_close()
+    await old.ended()
+    await new.complete(task, status=b'{"moved":true}')
+    await new.next("settled")
+
+    assert here.ended() == 0
+    assert await status(there, "a") == {"moved": True}
+
+
+async def test_after_kill_9_of_one_broker_its_worker_goes_on_at_the_other(pair, dial):
+    here, there = pair
+    worker = await dial(here).subscribe()
+    await apply(here, "a")
+    task = await worker.task()
+
+    here.kill()
+    returned = await dial(there).subscribe(resumed=[lease_of(task)])
+    await returned.complete(task, status=b'{"survived":true}')
+    await returned.next("settled")
+
+    assert await status(there, "a") == {"survived": True}
+
+
+async def test_a_newer_spec_told_to_one_process_cancels_the_task_that_the_other_handed_out(pair, dial):
+    here, there = pair
+    worker = await dial(there).subscribe()
+    await apply(here, "a")
+    task = await worker.task()
+
+    async with httpx.AsyncClient(base_url=f"{here.rest}/api/v1", timeout=HANG_SECONDS) as http:
+        body = {"kind": "leaf", "kind_version": 1, "name": "a", "spec": {"n": 2}}
+        (await http.post("/resources", json=body)).raise_for_status()
+
+    assert (await worker.next("cancel")).lease_token == task.lease_token
