@@ -27,7 +27,6 @@ class Link:
         self.session = Session(self._transport.open(), worker.ledger, worker.inbound, worker.pace)
         worker.subscribe(self.session)
         self.task = asyncio.create_task(self._live())
-        self.task.add_done_callback(lambda _: worker.leave(self.session))
 
     @property
     def error(self) -> Unreachable:
@@ -82,7 +81,7 @@ class Connection:
         self._told_trouble = False
         self._sessions = 0
         self._closing = False
-        self._retiring: set[asyncio.Task[None]] = set()
+        self._helpers: set[asyncio.Task[None]] = set()
 
     async def prime(self) -> None:
         """Read the configs before anything is served; goes on until a broker answers."""
@@ -100,7 +99,7 @@ class Connection:
         """Stay connected until `finish`, or for ever."""
         try:
             while not self._closing:
-                link = Link(self._worker, self._dial)
+                link = self._dial_link()
                 if await self._take_over(link):
                     await first(link.task, link.session.drain_noticed)
                 if link.task.done() and not self._closing:
@@ -114,6 +113,19 @@ class Connection:
         if self.link is not None and not self.link.task.done():
             self.link.session.finish()
             await asyncio.wait({self.link.task}, timeout=timeout_seconds)
+
+    def _dial_link(self) -> Link:
+        link = Link(self._worker, self._dial)
+        link.task.add_done_callback(lambda _: self._ended(link))
+        return link
+
+    def _ended(self, link: Link) -> None:
+        if not link.task.cancelled():
+            link.task.exception()  # while closing nobody asks why
+        self._worker.leave(link.session)
+        if link.session.established.is_set():
+            self._lost_at = time.monotonic()
+            self._backoff.lived(self._lost_at - link.opened)
 
     async def _take_over(self, link: Link) -> bool:
         """Make this the link in use. While an old one still serves, only once the new broker has spoken."""
@@ -148,14 +160,10 @@ class Connection:
     async def _after(self, link: Link) -> None:
         """A link is gone: wait before the next dial."""
         error = link.error
-        note = getattr(self._dial, "note", None)
-        if note is not None:
-            note(error)
+        self._dial.note(error)
         self._note_trouble(error)
-        if self.link is link:
-            self._lost_at = time.monotonic()
-            self._backoff.lived(self._lost_at - link.opened)
-        hurried = len(self._worker.ledger) > 0 and time.monotonic() - self._lost_at < self._pace.hurry_for_seconds
+        since_lost = time.monotonic() - self._lost_at
+        hurried = len(self._worker.ledger) > 0 and since_lost < self._pace.hurry_for_seconds
         await asyncio.sleep(self._backoff.next(hurried=hurried))
 
     def _note_trouble(self, error: Unreachable) -> None:
@@ -166,12 +174,12 @@ class Connection:
 
     def _start(self, coroutine: Coroutine[Any, Any, None]) -> None:
         task = asyncio.create_task(coroutine)
-        self._retiring.add(task)
-        task.add_done_callback(self._retiring.discard)
+        self._helpers.add(task)
+        task.add_done_callback(self._helpers.discard)
 
     async def _close(self) -> None:
-        for task in self._retiring:
+        for task in self._helpers:
             task.cancel()
-        await asyncio.gather(*self._retiring, return_exceptions=True)
+        await asyncio.gather(*self._helpers, return_exceptions=True)
         if self.link is not None:
             await self.link.close()

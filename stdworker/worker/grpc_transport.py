@@ -85,6 +85,19 @@ class Dialer:
             log.info("the broker allows fewer keepalive pings: one every %d s from now on", self._keepalive_seconds)
 
 
+class GivenChannel:
+    """The channel of a caller, again at each dial; gRPC itself connects it anew."""
+
+    def __init__(self, channel: grpc.aio.Channel) -> None:
+        self._channel = channel
+
+    def __call__(self) -> GrpcTransport:
+        return GrpcTransport(self._channel, owned=False)
+
+    def note(self, error: Unreachable) -> None:
+        """Its options are the caller's."""
+
+
 async def _reached(answer: Awaitable[T]) -> T:
     """Await a gRPC call; whatever it fails with is Unreachable."""
     try:

@@ -89,6 +89,10 @@ class Ledger:
         self.empty.clear()
         return held
 
+    def is_open(self, lease: Lease) -> bool:
+        """Is it queued or running?"""
+        return lease in self._open
+
     def find(self, lease: Lease) -> Held | None:
         return self._open.get(lease) or self._done.get(lease)
 
@@ -155,7 +159,8 @@ class Ledger:
             oldest = next(iter(self._done))
             self._forget_done(oldest)
             self.dropped += 1
-            log.warning("a result that no broker took is dropped, %d so far: too many are kept", self.dropped)
+            if self.dropped.bit_count() == 1:  # the 1st, 2nd, 4th …: a flood must not fill the log
+                log.warning("results that no broker took are dropped, %d so far: too many are kept", self.dropped)
 
     def _note_idle(self) -> None:
         if not self._open:

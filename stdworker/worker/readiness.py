@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Mapping
+from functools import partial
 
 from stdworker.host import dispatch
 from stdworker.host.threads import Threads
@@ -86,8 +87,8 @@ class Readiness:
     def start(self) -> None:
         """Begin to ask each provider."""
         for pair, poll in self._polls.items():
-            self._slots[pair].changed = lambda pair=pair: self.tell(pair)  # type: ignore[misc]
-            self._watches.append(asyncio.create_task(poll.watch(lambda pair=pair: self._answered(pair))))  # type: ignore[misc]
+            self._slots[pair].changed = partial(self.tell, pair)
+            self._watches.append(asyncio.create_task(poll.watch(partial(self._answered, pair))))
 
     async def known(self) -> None:
         """Until each provider was asked once (a hanging one counts after its bound)."""
@@ -105,8 +106,9 @@ class Readiness:
         await asyncio.gather(*self._watches, return_exceptions=True)
 
     def tell(self, pair: KindVersion) -> None:
+        """Say how ready a pair is now."""
         ready = self[pair]
-        if self._last.get(pair) is not ready:
+        if self._last.get(pair) is not ready and self._asked[pair].is_set():
             self._last[pair] = ready
             log.info("%s is %s", pair, "ready" if ready else "draining" if self.draining else "not ready")
         self._told(pair, ready)

@@ -17,7 +17,7 @@ from stdworker.model.settings import BROKER_FORMS, WorkerSettings
 from stdworker.model.task import Provider
 from stdworker.wire.channel import TlsFiles
 from stdworker.worker.connection import Connection
-from stdworker.worker.grpc_transport import Dialer, GrpcTransport
+from stdworker.worker.grpc_transport import Dialer, GivenChannel
 from stdworker.worker.options import WorkerOptions
 from stdworker.worker.probes import Probes
 from stdworker.worker.transport import Dial
@@ -42,9 +42,11 @@ async def serve(
     """Serve providers until `stop` is set, then drain and return.
 
     Reads the environment (see `WorkerSettings`) unless `settings` are given; `options` default to what these
-    say. Touches no signals and never exits the process. Cancelling it drains as well, then raises
-    CancelledError; cancelling it while it drains stops everything at once. Raises SettingsError and
-    PluginError before anything is started.
+    say. A `Registry` is served as it is, WORKER_KINDS limits any other iterable.
+
+    Touches no signals and never exits the process. Cancelling it drains as well, then raises CancelledError;
+    cancelling it while it drains stops everything at once. Raises SettingsError and PluginError before
+    anything is started.
     """
     settings = settings or WorkerSettings.from_environment(os.environ)
     if settings.broker is None:
@@ -65,7 +67,7 @@ async def run_worker(
 ) -> None:
     """The same over a channel that the caller holds, and closes afterwards. Reads no environment."""
     registry = providers if isinstance(providers, Registry) else _registry(providers)
-    await _serve(registry, lambda: GrpcTransport(channel, owned=False), options, stop)
+    await _serve(registry, GivenChannel(channel), options, stop)
 
 
 async def _serve(providers: Registry, dial: Dial, options: WorkerOptions, stop: asyncio.Event | None) -> None:
@@ -95,15 +97,16 @@ async def _live(worker: Worker, dial: Dial, stop: asyncio.Event) -> None:
     watchdog = Watchdog(worker.metrics)
     probes = _probes(worker, watchdog)
     watchdog.start()
-    connected = asyncio.create_task(_stay_connected(worker, connection := Connection(worker, dial)))
+    connection = Connection(worker, dial)
+    connected = asyncio.create_task(_stay_connected(worker, connection))
     patience = worker.pace.abort_seconds
     try:
         await _until_stopped(stop, connected)
-        await _drain(worker, connection)
+        await _drain(worker)
         patience = worker.pace.stop_seconds
     finally:
-        if not worker.ceiling.idle.is_set():
-            await worker.stop_running(patience)
+        await worker.stop_running(patience)
+        await connection.finish(patience)
         connected.cancel()
         await asyncio.gather(connected, return_exceptions=True)
         watchdog.stop()
@@ -143,8 +146,8 @@ async def _until_stopped(stop: asyncio.Event, connected: asyncio.Task[None]) -> 
         stopped.cancel()
 
 
-async def _drain(worker: Worker, connection: Connection) -> None:
-    """Let running tasks finish within the budget, see their results stored, say goodbye."""
+async def _drain(worker: Worker) -> None:
+    """Let running tasks finish within the budget, stop the others, and see the results stored."""
     log.info("draining for %g s at most", worker.options.drain_seconds)
     deadline = time.monotonic() + worker.options.drain_seconds
     worker.drain()
@@ -152,7 +155,6 @@ async def _drain(worker: Worker, connection: Connection) -> None:
         log.warning("%d tasks are stopped: the drain budget is spent", len(worker.ledger.open))
         await worker.stop_running(worker.pace.stop_seconds)
     await _until_settled(worker, max(deadline, time.monotonic() + worker.pace.settle_seconds + 1))
-    await connection.finish(worker.pace.stop_seconds)
 
 
 async def _until_settled(worker: Worker, deadline: float) -> None:

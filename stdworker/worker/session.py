@@ -221,6 +221,8 @@ class Session:
     def _send_progress(self) -> None:
         told, self._progress = self._progress, {}
         for lease, (fraction, message) in told.items():
+            if not self._ledger.is_open(lease):
+                continue
             known = -1.0 if fraction is None else fraction
             frame = pb.TaskProgress(lease_token=lease.token, claim_epoch=lease.epoch, fraction=known, message=message)
             self._send(pb.WorkStreamClientMsg(progress=frame))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Protocol
 
 from stdworker.errors import StdworkerError
@@ -50,4 +49,9 @@ class Transport(Protocol):
     async def close(self) -> None: ...
 
 
-Dial = Callable[[], Transport]
+class Dial(Protocol):
+    """Makes a connection each time it is called, and may learn from how one ended."""
+
+    def __call__(self) -> Transport: ...
+
+    def note(self, error: Unreachable) -> None: ...

@@ -136,8 +136,8 @@ class Worker:
     def subscribe(self, session: Session) -> None:
         """Write the first frames of a session."""
         offers = self._offers()
-        total = self.options.max_total or sum(offer.credit for offer in offers.values())
-        session.subscribe(offers, total, _info())
+        total = sum(offer.credit for offer in offers.values())
+        session.subscribe(offers, min(total, self.options.max_total or total), _info())
 
     def adopt(self, session: Session) -> None:
         """From now on results and readiness go to this session."""

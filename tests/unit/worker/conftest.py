@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import gc
 import logging
 
 import pytest
@@ -86,10 +87,13 @@ class Playground:
 
 @pytest.fixture
 def play():
-    """`play(scenario, extensions=…)` runs `async def scenario(ground)` in a loop of its own."""
+    """`play(scenario, extensions=…)` runs `async def scenario(ground)` in a loop of its own, which must not
+    complain about anything."""
+    complaints = []
 
     def run(scenario, *, pace=QUICK, **broker):
         async def everything():
+            asyncio.get_running_loop().set_exception_handler(lambda _, context: complaints.append(context))
             ground = Playground(ScriptedBroker(**broker), pace)
             await ground.broker.start()
             try:
@@ -100,8 +104,11 @@ def play():
                 for task in left:
                     with contextlib.suppress(asyncio.CancelledError, Exception):
                         await asyncio.wait_for(task, 5)
+                gc.collect()
 
-        return asyncio.run(everything())
+        answer = asyncio.run(everything())
+        assert complaints == []
+        return answer
 
     return run
 

@@ -183,9 +183,9 @@ def test_a_second_word_stops_at_once(play, noop):
         ground.worker.cancel()
         with pytest.raises(asyncio.CancelledError):
             await ground.worker
-        return stream.results, provider.closed
+        return stream.results, provider.closed, stream.half_closed
 
-    assert play(scenario) == ([], True)
+    assert play(scenario) == ([], True, True)
 
 
 def test_cancelling_a_worker_drains_it_first(play, noop):

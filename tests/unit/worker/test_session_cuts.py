@@ -12,6 +12,7 @@ from stdworker.model.outcome import Outcome
 from stdworker.model.task import Lease
 from stdworker.testing import make_request
 from stdworker.wire.generated import worker_pb2 as pb
+from stdworker.worker.pace import Backoff
 
 BOTH = pytest.mark.parametrize("peer", [{}, {"extensions": ()}], ids=["extensions", "base"])
 THING = KindVersion("thing")
@@ -317,3 +318,32 @@ def test_a_result_the_draining_broker_did_not_settle_goes_to_the_next(play, noop
         await old.until(lambda: old.half_closed)
 
     play(scenario)
+
+
+def test_the_hurry_ends_when_the_broker_no_longer_keeps_the_leases(play, noop, monkeypatch):
+    dials = []
+    after = Backoff.next
+
+    def note(self, *, hurried):
+        dials.append(hurried)
+        return after(self, hurried=hurried)
+
+    monkeypatch.setattr(Backoff, "next", note)
+
+    async def scenario(ground):
+        ground.pace = replace(ground.pace, hurry_for_seconds=0.2)
+        gate = Gate()
+        ground.serve(noop(work=gate.work))
+        old = await ground.stream()
+        lease = await old.send_task(a_task())
+        await old.until(lambda: [lease.token] in old.heartbeats)
+        ground.broker.refuses = True
+        old.cut()
+        await ground.broker.until(lambda: dials.count(False) >= 2)
+        ground.broker.refuses = False
+        gate.open.set()
+        await (await ground.stream(1)).result(lease)
+
+    play(scenario)
+    assert dials[0] is True
+    assert dials == sorted(dials, reverse=True)
