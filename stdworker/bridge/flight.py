@@ -38,3 +38,4 @@ class Flight:
         for timer in (self.deadline, self.silence):
             if timer is not None:
                 timer.cancel()
+        self.deadline = self.silence = None

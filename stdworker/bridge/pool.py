@@ -17,7 +17,7 @@ from stdworker.bridge.supervision import PROBE_SECONDS, Supervision
 from stdworker.errors import ConfigError, Released, Retry, TaskFailure
 from stdworker.model.json_text import RawJson
 from stdworker.model.task import ReactionRequest
-from stdworker.process.command import signature
+from stdworker.process.command import Signature, signature
 
 FILE_CHECK_SECONDS = 1.0  # the program file is looked at no more often
 
@@ -92,12 +92,11 @@ class StreamPool:
     async def close(self) -> None:
         """Give waiting and running requests back, ask every process to end, and wait until they did."""
         self._closing = True
-        released = Released("the program is being stopped", reason="ShuttingDown", code="shutting_down")
-        self._fail_waiters(released)
+        self._fail_waiters(_stopped())
         for timer in self._delayed:
             timer.cancel()
         for process in [*self._processes, *self._leaving]:
-            process.shut(released)
+            process.shut(_stopped())
         while self._processes or self._leaving or self._starting:
             self._emptied.clear()
             await self._emptied.wait()
@@ -113,6 +112,8 @@ class StreamPool:
             process.unreserve()
 
     async def _room(self, request: ReactionRequest, alone: bool) -> StreamProcess:
+        if self._closing:
+            raise _stopped()
         self._check_file()
         self.start()
         if not self._waiters:
@@ -233,8 +234,12 @@ class StreamPool:
             process.retire()
             return
         if self._supervision.open:
-            self._loop.call_later(PROBE_SECONDS, self._probe, process)
+            self._probe_later(process)
+        self._retire_outdated(process.signature)
         self.freed()
+
+    def _probe_later(self, process: StreamProcess) -> None:
+        self._loop.call_later(PROBE_SECONDS, self._probe, process)
 
     def _probe(self, process: StreamProcess) -> None:
         if process in self._processes and self._supervision.open:
@@ -267,6 +272,8 @@ class StreamPool:
         for timer in self._delayed:
             timer.cancel()
         self._delayed.clear()
+        for process in self._processes[:1]:
+            self._probe_later(process)
         self._changed()
         self._fail_waiters(Released(self.not_ready_reason, reason="NotReady", code="kind_not_ready"))
 
@@ -293,11 +300,18 @@ class StreamPool:
             current = signature(self.program.command())
         except ConfigError:
             return
-        outdated = [process for process in self._processes if process.signature != current]
-        if outdated:
-            log.info("%s: the program file changed; its processes are replaced", self.program.kind)
-        for process in outdated:
-            process.retire()
+        self._retire_outdated(current)
+
+    def _retire_outdated(self, current: Signature) -> None:
+        """One at a time: when its successor has started, the next one follows."""
+        outdated = next((process for process in self._processes if process.signature != current), None)
+        if outdated is not None:
+            log.info("%s: the program file changed; a process is replaced", self.program.kind)
+            outdated.retire()
+
+
+def _stopped() -> Released:
+    return Released("the program is being stopped", reason="ShuttingDown", code="shutting_down")
 
 
 def _expire(waiter: _Waiter) -> None:

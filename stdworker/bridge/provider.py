@@ -63,6 +63,7 @@ class ProgramProvider:
         self._idle_timer: asyncio.TimerHandle | None = None
         self._closed = False
         self.readiness_reason = ""
+        run.users += 1
 
     @property
     def kind(self) -> KindVersion:
@@ -127,12 +128,18 @@ class ProgramProvider:
 
     async def close(self) -> None:
         """End every process of this kind. Waits for them, at most about twice the grace period."""
+        if self._closed:
+            return
         self._closed = True
+        self._room.set()
         if self._idle_timer is not None:
             self._idle_timer.cancel()
         pools = list(self._pools.values())
         self._pools.clear()
         await asyncio.gather(*(pool.close() for pool in pools))
+        self._runtime.users -= 1
+        if not self._runtime.users:
+            await self._runtime.close()
 
     # ---- which program ----
 
@@ -161,6 +168,8 @@ class ProgramProvider:
         return parse_launch(effective, default_command=self._fixed_command)
 
     async def _run(self, request: ReactionRequest) -> BridgeResult:
+        if self._closed:
+            raise _closed()
         program = self._program(request.default.spec, request.override.spec)
         if program.launch.mode == "oneshot":
             return await run_oneshot(program, request)
@@ -186,7 +195,7 @@ class ProgramProvider:
         except TimeoutError:
             text = f"no pool became free before the task's deadline; pools_max is {program.launch.pools_max}"
             raise Retry(text, reason="DeadlineExceeded", code="deadline_exceeded") from None
-        raise Released("the provider is closed", reason="ShuttingDown", code="shutting_down")
+        raise _closed()
 
     def _pool_now(self, program: Program) -> StreamPool | None:
         key = program.launch.pool_key
@@ -245,3 +254,7 @@ class ProgramProvider:
 
     def _pool_changed(self) -> None:
         """`ready` is polled; nothing to tell anyone until then."""
+
+
+def _closed() -> Released:
+    return Released("the provider is closed", reason="ShuttingDown", code="shutting_down")

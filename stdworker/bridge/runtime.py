@@ -36,7 +36,7 @@ class Counters:
 
 
 class BridgeRuntime:
-    """One for each worker process; needs the event loop of its first use.
+    """One for each worker process, shared by its providers; the last of them to close closes it.
 
     `variables` is the environment that programs get their allow-listed part of, by default the process's own.
     """
@@ -46,6 +46,7 @@ class BridgeRuntime:
         self.counters = Counters()
         self.random = random.Random()  # noqa: S311 (jitter)
         self.processes: set[Process] = set()
+        self.users = 0
         self._ids = itertools.count(1)
         self._guardian = Guardian()
         self._tasks: set[asyncio.Task[Any]] = set()

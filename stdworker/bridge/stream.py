@@ -114,8 +114,6 @@ class StreamProcess:
         except asyncio.CancelledError:
             self._give_up(flight, "cancel")
             raise
-        finally:
-            flight.disarm()
         if isinstance(landed, bytes):
             result = await program.read(landed, request, self._log, self._shown_tail)
         elif isinstance(landed, TaskFailure):
@@ -189,6 +187,7 @@ class StreamProcess:
         self._give_up(flight, "deadline")
 
     def _give_up(self, flight: Flight, killed_by: str) -> None:
+        flight.disarm()
         match self._session.give_up(flight.id):
             case Action.ASK:
                 self._process.stdin.write(cancel_line(flight.id))
@@ -208,15 +207,17 @@ class StreamProcess:
     def _on_stdout(self, chunk: bytes) -> None:
         self._has_written = True
         self._bytes_since_answer += len(chunk)
-        line_bytes_max = self._lines.line_bytes_max
         for line in self._lines.feed(chunk):
-            message = read_line(line, line_bytes_max=line_bytes_max)
-            if type(message) is Answer:
-                self._on_answer(message)
-            elif message is not None:
-                self._on_message(message)
+            self._on_line(line)
         if self._bytes_since_answer > self._program.launch.limits.stdout_bytes:
             self._on_flood()
+
+    def _on_line(self, line: bytes | Overlong) -> None:
+        message = read_line(line, line_bytes_max=self._lines.line_bytes_max)
+        if type(message) is Answer:
+            self._on_answer(message)
+        elif message is not None:
+            self._on_message(message)
 
     def _on_answer(self, answer: Answer) -> None:
         request_id = self._session.meant(answer.id)
@@ -334,10 +335,10 @@ class StreamProcess:
             self._owner.freed()
 
     def _stop_if_done(self) -> None:
-        if self.retired and not self._stopping and not self.reserved and not self._session.owners:
+        done = self.retired and not self.reserved and not self._session.owners
+        if done and self._process.alive and not self._stopping:
             self._stopping = True
-            if self._process.alive:
-                self._program.runtime.background(self._stop())
+            self._program.runtime.background(self._stop())
 
     async def _stop(self) -> None:
         grace = self._program.launch.grace_seconds
@@ -361,7 +362,7 @@ class StreamProcess:
         self._process.stdout.drain(PIPE_BYTES_MAX)
         self._process.stderr.drain(PIPE_BYTES_MAX)
         for line in self._lines.end():
-            self._on_stdout(b"\n" if isinstance(line, Overlong) else line + b"\n")
+            self._on_line(line)
         self._log.end()
         if self._hint is not None:
             self._hint.cancel()

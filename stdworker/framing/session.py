@@ -88,7 +88,7 @@ class Session(Generic[T]):
 
     def give_up(self, request_id: str) -> Action:
         """The caller waits no longer: deadline or cancel."""
-        self.doubtful = True
+        self.doubtful = self.doubtful or request_id in self._states
         return self._step(request_id, Event.GIVE_UP_ANNOUNCED if self.cancel_announced else Event.GIVE_UP)
 
     def out_of_patience(self, request_id: str) -> Action:

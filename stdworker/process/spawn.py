@@ -63,11 +63,12 @@ class Process:
 
     def close(self) -> None:
         """Kill what is left of the group, reap the leader if it ended, close every descriptor."""
+        if self._pidfd < 0:  # the number may already be somebody else's
+            return
         self.signal_group(signal.SIGKILL)
-        if self._pidfd >= 0:
-            self._loop.remove_reader(self._pidfd)
-            os.close(self._pidfd)
-            self._pidfd = -1
+        self._loop.remove_reader(self._pidfd)
+        os.close(self._pidfd)
+        self._pidfd = -1
         self._popen.poll()
         self.stdin.close()
         for reader, file in ((self.stdout, self._popen.stdout), (self.stderr, self._popen.stderr)):
