@@ -9,6 +9,7 @@ import socket
 from collections.abc import Iterator
 
 import uvicorn
+from fastapi import FastAPI
 
 from stdworker.engine.api import build_app
 from stdworker.engine.broker import Broker, BrokerOptions, GrpcServer
@@ -49,7 +50,9 @@ class Server:
         self._grpc = GrpcServer(self._broker)
         self.rest_address = rest_url(settings.rest[0], self._listener.getsockname()[1])
         self.broker_address = broker_url(settings.broker, self._listen_grpc())
-        self._http = HttpServer(http_config(self._engine, settings))
+        hosts = (settings.rest[0], *settings.allowed_hosts)
+        self._app = build_app(self._engine, store=database_kind(settings), hosts=hosts)
+        self._http = HttpServer(http_config(self._app))
 
     def _listen_grpc(self) -> int:
         """Bind the broker's address; a plain socket is tried first, because grpc doesn't say why it can't."""
@@ -95,6 +98,7 @@ class Server:
     async def _drain(self, abort: asyncio.Event) -> None:
         seconds = self._settings.drain_seconds
         log.info("draining for at most %g s", seconds)
+        self._app.state.draining = True
         refusing = asyncio.create_task(self._grpc.stop(seconds + REQUESTS_SECONDS))
         await self._broker.drain(seconds, abort)
         await refusing
@@ -109,9 +113,9 @@ class HttpServer(uvicorn.Server):
         yield
 
 
-def http_config(engine: Engine, settings: ServeSettings) -> uvicorn.Config:
+def http_config(app: FastAPI) -> uvicorn.Config:
     return uvicorn.Config(
-        build_app(engine, store=database_kind(settings), hosts=(settings.rest[0], *settings.allowed_hosts)),
+        app,
         lifespan="off",
         log_config=None,
         access_log=False,

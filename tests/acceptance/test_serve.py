@@ -155,6 +155,23 @@ async def test_sigterm_lets_the_running_task_land_its_result_and_exits_zero(serv
     assert (await get(again, "a"))["status"] == {"landed": True}
 
 
+async def test_a_draining_engine_still_answers_and_says_that_it_is_not_ready(serve, dial):
+    engine = serve()
+    worker = await dial(engine).subscribe()
+    await apply(engine, "a")
+    task = await worker.task()
+    async with httpx.AsyncClient(base_url=engine.rest, timeout=HANG_SECONDS) as http:
+        assert (await http.get("/readyz")).status_code == 200
+
+        engine.signal(signal.SIGTERM)
+        await worker.next("drain")
+
+        assert (await http.get("/readyz")).status_code == 503
+        assert (await http.get("/livez")).status_code == 200
+    await worker.complete(task)
+    assert await asyncio.to_thread(engine.ended) == 0
+
+
 async def test_what_is_unfinished_when_the_drain_ends_is_a_task_again_at_once_after_a_restart(serve, dial):
     engine = serve(SHUTDOWN_DRAIN="100ms")
     worker = await dial(engine).subscribe()

@@ -36,6 +36,7 @@ def build_app(engine: Engine, *, store: str = "sqlite", hosts: Collection[str] =
     )
     app.state.engine = engine
     app.state.store = store
+    app.state.draining = False  # set by whoever runs it
     problems.install(app)
     for router in (_meta, batch.router, resources.router, relations.router, kinds.router, configs.router):
         app.include_router(router, prefix=API_PREFIX)
@@ -62,8 +63,10 @@ async def livez() -> Response:
 
 
 @_probes.get("/readyz")
-async def readyz(engine: InEngine) -> Response:
-    """Ready means that the store answers."""
+async def readyz(engine: InEngine, request: Request) -> Response:
+    """Ready means that the store answers and the process isn't on its way out."""
+    if request.app.state.draining:
+        raise problems.Refused(503, "draining", "the engine is shutting down")
     try:
         await engine.ping()
     except Exception as error:

@@ -271,6 +271,16 @@ async def test_large_tasks_travel_compressed_and_arrive_whole(scene):
     assert (await worker.task()).work_req.resource.spec == spec
 
 
+async def test_large_results_arrive_whole(scene):
+    scene.engine.queue("a")
+    worker = await scene.worker(max_send_message_length=64 * 1024 * 1024).subscribe()
+    status = b'"' + b"x" * 6_000_000 + b'"'
+    await worker.complete(await worker.task(), status=status)
+    await worker.next("settled")
+
+    assert scene.engine.settled[0].outcome.status == status
+
+
 # ---- cancel ----
 
 
