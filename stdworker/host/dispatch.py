@@ -162,14 +162,14 @@ def _in_thread(dispatcher: Dispatcher, run: Run) -> None:
 
     def call_it() -> None:
         if run.request.cancelled.is_set():  # while it waited for a thread
-            return _tell(loop, run.raised, asyncio.CancelledError())
+            _tell(loop, run.raised, asyncio.CancelledError())
+            return
         try:
             value = context.run(work, run.request)
         except BaseException as error:
             _tell(loop, run.raised, error)
         else:
             _tell(loop, run.follow if inspect.isawaitable(value) else run.returned, value)
-        return None
 
     dispatcher.threads.submit(call_it)
 

@@ -79,8 +79,8 @@ class Connection:
         self._backoff = Backoff(worker.pace)
         self._lost_at = time.monotonic()
         self._told_trouble = False
-        self._sessions = 0
         self._closing = False
+        self._links: set[Link] = set()
         self._helpers: set[asyncio.Task[None]] = set()
 
     async def prime(self) -> None:
@@ -116,12 +116,14 @@ class Connection:
 
     def _dial_link(self) -> Link:
         link = Link(self._worker, self._dial)
+        self._links.add(link)
         link.task.add_done_callback(lambda _: self._ended(link))
         return link
 
     def _ended(self, link: Link) -> None:
         if not link.task.cancelled():
             link.task.exception()  # while closing nobody asks why
+        self._links.discard(link)
         self._worker.leave(link.session)
         if link.session.established.is_set():
             self._lost_at = time.monotonic()
@@ -145,9 +147,8 @@ class Connection:
         await first(link.task, link.session.established)
         if link.session.established.is_set():
             self._told_trouble = False
-            self._worker.metrics.reconnects = self._sessions
-            self._sessions += 1
-            log.info("connected to the broker")
+            self._worker.metrics.sessions += 1
+            log.info("connected to %s", self._dial)
 
     async def _retire(self, old: Link) -> None:
         """The old broker settles what it was told, then hears goodbye."""
@@ -170,7 +171,7 @@ class Connection:
         """One line when the broker goes away, not one for each dial."""
         if not self._told_trouble:
             self._told_trouble = True
-            log.warning("no broker, dialling again: %s", error)
+            log.warning("no broker at %s, dialling again: %s", self._dial, error)
 
     def _start(self, coroutine: Coroutine[Any, Any, None]) -> None:
         task = asyncio.create_task(coroutine)
@@ -181,5 +182,4 @@ class Connection:
         for task in self._helpers:
             task.cancel()
         await asyncio.gather(*self._helpers, return_exceptions=True)
-        if self.link is not None:
-            await self.link.close()
+        await asyncio.gather(*(link.close() for link in self._links))

@@ -74,6 +74,9 @@ class Dialer:
         self._tls = tls
         self._keepalive_seconds = KEEPALIVE_SECONDS
 
+    def __str__(self) -> str:
+        return self._address.target
+
     def __call__(self) -> GrpcTransport:
         channel = open_channel(self._address, self._tls, keepalive_seconds=self._keepalive_seconds)
         return GrpcTransport(channel, owned=True)
@@ -90,6 +93,9 @@ class GivenChannel:
 
     def __init__(self, channel: grpc.aio.Channel) -> None:
         self._channel = channel
+
+    def __str__(self) -> str:
+        return "the other end of the given channel"
 
     def __call__(self) -> GrpcTransport:
         return GrpcTransport(self._channel, owned=False)

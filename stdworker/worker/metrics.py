@@ -67,7 +67,7 @@ class Metrics(Collector):
     """
 
     def __init__(self, extra: Iterable[Collector] = (), counters: Iterable[Any] = ()) -> None:
-        self.reconnects = 0
+        self.sessions = 0
         self.loop_lag_seconds = 0.0
         self.loop_blocked = 0
         self.gauges: dict[str, tuple[str, Callable[[], float]]] = {}
@@ -93,7 +93,8 @@ class Metrics(Collector):
             seconds.add_metric(labels, counted.seconds.cumulative(), counted.seconds.total)
             waits.add_metric(labels, counted.waits.cumulative(), counted.waits.total)
         yield from (tasks, running, seconds, waits)
-        yield CounterMetricFamily("stdworker_reconnects", "Sessions after the first", value=self.reconnects)
+        reconnects = max(0, self.sessions - 1)
+        yield CounterMetricFamily("stdworker_reconnects", "Sessions after the first", value=reconnects)
         yield CounterMetricFamily("stdworker_loop_blocked", "Times that the loop stood still", value=self.loop_blocked)
         yield GaugeMetricFamily(
             "stdworker_loop_lag_seconds", "The loop's lag at its last turn", value=self.loop_lag_seconds

@@ -105,7 +105,8 @@ async def _live(worker: Worker, dial: Dial, stop: asyncio.Event) -> None:
         await _drain(worker)
         patience = worker.pace.stop_seconds
     finally:
-        await worker.stop_running(patience)
+        if worker.ledger.open:
+            await worker.stop_running(patience)
         await connection.finish(patience)
         connected.cancel()
         await asyncio.gather(connected, return_exceptions=True)

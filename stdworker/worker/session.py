@@ -66,7 +66,7 @@ class Session:
         self._wake = asyncio.Event()
         self._closing = False
         self._handlers: dict[str | None, Callable[[Any], None]] = {
-            "task": self._on_task,
+            "task": inbound.task,
             "tasks": self._on_tasks,
             "config": inbound.config,
             "cancel": self._on_cancel,
@@ -148,6 +148,7 @@ class Session:
             for part in everything:
                 part.cancel()
             await asyncio.gather(*everything, return_exceptions=True)
+            self.settle_by_age()
             self._ledger.lost(self)
 
     async def _learn_extensions(self) -> None:
@@ -232,9 +233,6 @@ class Session:
         self._wake.set()
 
     # ---- what the broker tells ----
-
-    def _on_task(self, message: pb.StageTask) -> None:
-        self._inbound.task(message)
 
     def _on_tasks(self, batch: pb.TaskBatch) -> None:
         take = self._inbound.task

@@ -50,7 +50,7 @@ class Transport(Protocol):
 
 
 class Dial(Protocol):
-    """Makes a connection each time it is called, and may learn from how one ended."""
+    """Makes a connection each time it is called, and may learn from how one ended. `str` names the broker."""
 
     def __call__(self) -> Transport: ...
 

@@ -10,6 +10,7 @@ from stdworker.errors import Released
 from stdworker.model.kind import KindVersion
 from stdworker.model.outcome import Outcome
 from stdworker.testing import make_request
+from stdworker.wire.generated import worker_pb2 as pb
 
 BOTH = pytest.mark.parametrize("peer", [{}, {"extensions": ()}], ids=["extensions", "base"])
 THING = KindVersion("thing")
@@ -255,6 +256,20 @@ def test_a_worker_without_a_broker_ends_at_once(play, noop, logged):
         await ground.drained()
 
     play(scenario)
+
+
+def test_a_worker_that_is_about_to_move_to_another_broker_leaves_both(play, noop):
+    async def scenario(ground):
+        ground.serve(noop())
+        old = await ground.stream()
+        ground.broker.extensions = ()  # the next stream says nothing, so that the move can't be completed
+        await old.send(pb.WorkStreamServerMsg(drain=pb.Drain()))
+        new = await ground.stream(1)
+        await ground.drained()
+        await new.until(new.ended.is_set)
+        return old.half_closed
+
+    assert play(scenario)
 
 
 def test_nothing_is_left_running_in_the_loop(play, noop):
