@@ -161,7 +161,7 @@ def _in_thread(dispatcher: Dispatcher, run: Run) -> None:
     context = contextvars.copy_context()
 
     def call_it() -> None:
-        if run.request.cancelled.is_set():  # while it waited for a thread
+        if run.ended or run.cancel_reason:  # while it waited for a thread
             _tell(loop, run.raised, asyncio.CancelledError())
             return
         try:

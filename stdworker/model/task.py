@@ -17,6 +17,7 @@ from stdworker.model.resource import Operation, Resource
 T = TypeVar("T")
 
 _NO_CONFIG = ProviderConfig()
+_CREATION = threading.Lock()
 
 
 class Lease(NamedTuple):
@@ -52,7 +53,15 @@ class ReactionRequest:
     override: ProviderConfig = _NO_CONFIG
     deadline: float | None = None
     report_progress: Callable[[float | None, str], None] = _no_progress
-    cancelled: threading.Event = field(default_factory=threading.Event)
+    _cancelled: threading.Event | None = field(default=None, init=False, repr=False, compare=False)
+
+    @property
+    def cancelled(self) -> threading.Event:
+        """Set when nobody waits for the outcome any more; for sync work to look at, or to wait for."""
+        if self._cancelled is None:  # most tasks never ask, and an event costs as much as the rest of a request
+            with _CREATION:
+                self._cancelled = self._cancelled or threading.Event()
+        return self._cancelled
 
     @property
     def finalizer(self) -> str:
