@@ -13,7 +13,7 @@ from stdworker.bridge.pool import StreamPool
 from stdworker.bridge.program import Program
 from stdworker.bridge.redact import Redactor
 from stdworker.bridge.result import BridgeResult
-from stdworker.bridge.runtime import BridgeRuntime
+from stdworker.bridge.runtime import BridgeRuntime, Counters
 from stdworker.errors import ConfigError, Released, Retry, TaskFailure, Terminal
 from stdworker.model.config import ProviderConfig, merge
 from stdworker.model.json_text import RawJson, members
@@ -72,6 +72,11 @@ class ProgramProvider:
     @property
     def path(self) -> str | None:
         return self._path
+
+    @property
+    def counters(self) -> Counters:
+        """What happened to the programs of this worker process, for its metrics."""
+        return self._runtime.counters
 
     @property
     def credit(self) -> int | None:
