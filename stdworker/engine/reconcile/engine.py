@@ -86,7 +86,7 @@ class Engine:
 
         Raises SettingsError for a URL of another form, StoreError when the database can't be used.
         """
-        database = _database(database_url)
+        database = open_database(database_url)
         await asyncio.to_thread(database.migrate)
         engine = cls(database, options, clock or SystemClock())
         engine._batcher.start()
@@ -261,7 +261,7 @@ class Engine:
             raise StoreError(self._database.describe(error)) from error
 
 
-def _database(url: str) -> Database:
+def open_database(url: str) -> Database:
     scheme, _, rest = url.partition("://")
     if scheme == "sqlite" and rest.startswith("/") and rest not in ("/", "/:memory:"):
         from stdworker.engine.store.sqlite import SqliteDatabase

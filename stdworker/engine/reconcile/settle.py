@@ -126,7 +126,7 @@ def _succeed(uow: UnitOfWork, node: Node, row: TaskRow, settlement: Settlement) 
     if problem:
         fail(uow, node, row, Settlement(settlement.lease, stage, error=problem, reason="BadStatus", terminal=True))
         return
-    if stage is Stage.COMPOSE and row.generation == node.generation:
+    if stage is Stage.COMPOSE and not _is_superseded(node, row):
         try:
             compose.apply(uow, node, outcome, emits)
         except Rejected as rejected:
@@ -150,8 +150,7 @@ def _advance(uow: UnitOfWork, node: Node, kind: Kind, row: TaskRow) -> None:
     if row.emitted != "[]" or node.conditions != "[]":
         emitted = conditions.read(row.emitted)
         node.conditions = conditions.merged(node.conditions, emitted, replace=whole_run, now_ms=uow.now_ms)
-    superseded = row.generation != node.generation
-    if superseded and (following is not None or row.done & schedule.COMPOSED):
+    if _is_superseded(node, row) and (following is not None or row.done & schedule.COMPOSED):
         requeue(uow, node, row, keep=False)  # what is left of the old run will never be
     elif following is not None:
         place = row.position
@@ -161,6 +160,11 @@ def _advance(uow: UnitOfWork, node: Node, kind: Kind, row: TaskRow) -> None:
         node.health_ok = conditions.say_healthy(node.conditions)
         schedule.complete(node, kind, row.generation, row.done)
         _end_run(uow, node, row)
+
+
+def _is_superseded(node: Node, row: TaskRow) -> bool:
+    """Did a newer generation, or a deletion, come while the task ran?"""
+    return row.superseded is not None or row.generation != node.generation
 
 
 def _end_run(uow: UnitOfWork, node: Node, row: TaskRow) -> None:

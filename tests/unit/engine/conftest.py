@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import tempfile
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -26,6 +29,7 @@ from stdworker.model.resource import Ref
 
 BROKER = "broker"
 ROUNDS_MAX = 2_000
+EVENTS_KEEP = 20
 WORK = ["status", "conditions"]
 COMPOSE = ["children", "edges", "configs", "status", "conditions"]
 
@@ -108,7 +112,7 @@ class World:
 
     def exists(self, ref: str) -> bool:
         kind, name = ref.split("/")
-        return bool(self.find(kinds=[kind], name=name))
+        return any(record.name == name for record in self.find(kinds=[kind], name=name))
 
     def find(self, **where: Any) -> list[ResourceRecord]:
         return list(self.do(self.engine.find(ResourceFilter(**where), limit=1000)).items)
@@ -196,9 +200,28 @@ def clock() -> FakeClock:
     return FakeClock()
 
 
-@pytest.fixture
-def world(tmp_path: Any, clock: FakeClock) -> Iterator[World]:
+@contextmanager
+def open_world(folder: Path, clock: FakeClock) -> Iterator[World]:
+    options = EngineOptions(events_keep=EVENTS_KEEP)
     with asyncio.Runner() as runner:
-        engine = runner.run(Engine.open(f"sqlite:///{tmp_path}/engine.db", EngineOptions(), clock=clock))
+        engine = runner.run(Engine.open(f"sqlite:///{folder}/engine.db", options, clock=clock))
         yield World(runner, engine, clock)
         runner.run(engine.close())
+
+
+@pytest.fixture
+def world(tmp_path: Path, clock: FakeClock) -> Iterator[World]:
+    with open_world(tmp_path, clock) as world:
+        yield world
+
+
+@pytest.fixture
+def new_world() -> Callable[[], AbstractContextManager[World]]:
+    """Makes worlds in folders of their own, for tests that need many."""
+
+    @contextmanager
+    def make() -> Iterator[World]:
+        with tempfile.TemporaryDirectory() as folder, open_world(Path(folder), FakeClock()) as world:
+            yield world
+
+    return make

@@ -51,6 +51,16 @@ def test_a_running_task_ends_before_its_resource_goes(world):
     assert not world.exists("leaf/a")
 
 
+def test_a_composer_that_ends_while_its_resource_is_deleted_makes_no_children(world):
+    world.leaf()
+    world.composite()
+    world.group("g", ["leaf/a"])
+    claim = world.claim_one()
+    world.delete("group/g")
+    world.answer(claim)
+    assert world.find() == []
+
+
 def test_a_teardown_runs_before_the_resource_goes(vm):
     vm.apply("vm", "v", {"x": 1})
     vm.work()
