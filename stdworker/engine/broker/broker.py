@@ -185,7 +185,7 @@ class Broker:
         session.hold(task or self._releaser.reclaim(lease))
 
     def _refuse(self, session: Session, claim: Claim, why: str) -> None:
-        settlement = Settlement(claim.lease, claim.stage, error=why, reason="TaskTooLarge", terminal=True)
+        settlement = Settlement(claim.lease, claim.stage, error=why, reason="Unsendable", terminal=True)
         self._settler.add(session, claim.pair, settlement)
 
     def _settled(self, pairs: Iterable[KindVersion]) -> None:

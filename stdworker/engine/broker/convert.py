@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import threading
-
 from stdworker.engine.store.records import Claim, Settlement
 from stdworker.errors import JsonError
 from stdworker.model.json_text import RawJson, check
@@ -14,8 +12,6 @@ from stdworker.wire.convert import STAGES, decode_document
 from stdworker.wire.convert_result import decode_outcome
 from stdworker.wire.convert_task import encode_task
 from stdworker.wire.generated import worker_pb2 as pb
-
-_NEVER_CANCELLED = threading.Event()  # requests made here are only encoded, so they can share one
 
 
 def encode_claim(claim: Claim) -> pb.StageTask:
@@ -32,7 +28,6 @@ def encode_claim(claim: Claim) -> pb.StageTask:
         transition=claim.transition,
         dedup_token=claim.dedup_token,
         override=claim.override,
-        cancelled=_NEVER_CANCELLED,
     )
     return encode_task(claim.lease, request, deadline_ms=claim.deadline_ms, manifest_version=claim.manifest_version)
 

@@ -19,8 +19,10 @@ from stdworker.engine.broker.releasing import Releaser
 from stdworker.engine.broker.session import Running, Session
 from stdworker.engine.reconcile import Engine
 from stdworker.engine.store.records import Claim, Want
+from stdworker.errors import ProtocolError
 from stdworker.model.kind import KindVersion
 from stdworker.wire.channel import MESSAGE_BYTES_MAX
+from stdworker.wire.generated import worker_pb2 as pb
 
 log = logging.getLogger("stdworker.broker")
 
@@ -160,16 +162,25 @@ class Dispatcher:
         now = self._clock()
         tasks = []
         for claim in claims:
-            task = encode_claim(claim)
-            expires = now + claim.deadline_ms / 1_000 + DEADLINE_GRACE_SECONDS if claim.deadline_ms > 0 else None
-            size = task.ByteSize()
-            if size > MESSAGE_BYTES_MAX:
-                self._refuse(session, claim, f"the task is {size} bytes; a message holds at most {MESSAGE_BYTES_MAX}")
+            try:
+                tasks.append(sendable(claim))
+            except Exception as error:
+                log.exception("a task of %s can't be sent", claim.resource.ref)
+                self._refuse(session, claim, f"the task can't be sent: {error}")
                 continue
+            expires = now + claim.deadline_ms / 1_000 + DEADLINE_GRACE_SECONDS if claim.deadline_ms > 0 else None
             session.hold(Running(claim.lease, claim.pair, claim.stage, expires))
-            tasks.append((task, size))
         session.outbox.put_tasks(tasks)
         metrics.TASKS.inc(len(tasks))
+
+
+def sendable(claim: Claim) -> tuple[pb.StageTask, int]:
+    """The frame and its size in bytes. Raises ProtocolError for one that no message holds."""
+    task = encode_claim(claim)
+    size = task.ByteSize()
+    if size > MESSAGE_BYTES_MAX:
+        raise ProtocolError(f"it is {size} bytes, and a message holds at most {MESSAGE_BYTES_MAX}")
+    return task, size
 
 
 def rotated(items: list[T], turn: int) -> list[T]:

@@ -8,6 +8,7 @@ import grpc
 import pytest
 from prometheus_client import REGISTRY
 
+from stdworker.model.kind import KindVersion
 from stdworker.model.task import Lease
 from stdworker.wire.generated import worker_pb2 as pb
 from stdworker.wire.service import decode_extensions
@@ -263,6 +264,19 @@ async def test_a_task_too_large_for_a_message_fails_terminally_with_both_sizes(s
     assert "1000" in settlement.error
 
 
+async def test_a_task_that_can_not_be_encoded_fails_terminally_and_the_others_go_on(scene):
+    scene.engine.queue("bad", "good")
+    scene.engine.queues[KindVersion("leaf", 1)][0].resource.uid = "no uuid"
+    worker = await scene.worker().subscribe()
+
+    task = await worker.task()
+    await scene.engine.until(lambda: scene.engine.settled)
+
+    assert task.work_req.resource.name == "good"
+    (settlement,) = scene.engine.settled
+    assert (settlement.terminal, settlement.reason) == (True, "Unsendable")
+
+
 async def test_large_tasks_travel_compressed_and_arrive_whole(scene):
     spec = b'"' + b"x" * 6_000_000 + b'"'
     scene.engine.queue("a", spec=spec)
@@ -354,7 +368,8 @@ async def test_a_worker_that_fell_silent_gets_no_task_until_it_is_heard(scene):
     await lively.task()
     assert not any(message.HasField("task") for message in worker.received)
 
-    await lively.cut()
+    await lively.half_close()
+    await lively.ended()
     await worker.send(heartbeat=pb.WorkHeartbeat())
     scene.engine.queue("c")
     await worker.task()
