@@ -41,6 +41,8 @@ def dev(folder: Path, database: str | None) -> None:
 
     Kind files, configs and resources are applied, and applied again when a file changes.
     """
+    for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
+        signal.signal(number, signal.default_int_handler)  # whatever ends us, nothing is left running
     with tempfile.TemporaryDirectory(prefix="stdworker-dev-") as scratch, ExitStack() as stack:
         session = Dev(folder.resolve(), Path(scratch), database)
         try:

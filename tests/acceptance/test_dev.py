@@ -1,0 +1,226 @@
+"""`stdworker dev FOLDER`: an engine and a worker for one folder, reloaded when a file changes."""
+
+import contextlib
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import httpx
+import pytest
+
+BIN = Path(sys.executable).parent
+HANG_SECONDS = 30
+KIND = """kind: greeter
+kind_version: 1
+reactions: [{ name: work, trigger: specChange, emits: [status] }]
+default_config: { settings: { word: %s } }
+"""
+PROGRAM = """#!/usr/bin/env bash
+jq -c '{status: {text: "\\(.config.word) \\(.spec.name)"}}'
+"""
+RESOURCE = """kind: greeter
+kind_version: 1
+name: ada
+spec: { name: %s }
+"""
+
+pytestmark = pytest.mark.slow
+
+
+class Dev:
+    """`stdworker dev` as a process; what it prints is read as it comes."""
+
+    def __init__(self, folder):
+        self.process = subprocess.Popen(
+            [str(BIN / "stdworker"), "dev", str(folder)],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            start_new_session=True,
+        )
+        self.output = ""
+        self.grew = threading.Condition()
+        self.ended = False
+        self.reader = threading.Thread(target=self.read, daemon=True)
+        self.reader.start()
+
+    def read(self):
+        for line in self.process.stdout:
+            with self.grew:
+                self.output += line
+                self.grew.notify_all()
+        with self.grew:
+            self.ended = True
+            self.grew.notify_all()
+
+    def said(self, pattern):
+        with self.grew:
+            self.grew.wait_for(lambda: self.ended or re.search(pattern, self.output), HANG_SECONDS)
+            match = re.search(pattern, self.output)
+            assert match, f"never said {pattern!r}:\n{self.output}"
+            return match
+
+    def stop(self, number=signal.SIGINT):
+        self.process.send_signal(number)
+        status = self.process.wait(HANG_SECONDS)
+        self.reader.join(HANG_SECONDS)
+        self.process.stdout.close()
+        return status
+
+    @property
+    def server(self):
+        return self.said(r"engine (http://\S+)")[1]
+
+
+def descendants(pid):
+    """Every process that comes from `pid`, through any number of sessions."""
+    parents = {}
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            text = stat.read_text()
+        except OSError:
+            continue
+        parents[int(stat.parent.name)] = int(text.rpartition(")")[2].split()[1])
+    found = {pid}
+    while grown := {child for child, parent in parents.items() if parent in found} - found:
+        found |= grown
+    return found - {pid}
+
+
+def running(pid):
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+@pytest.fixture
+def folder(tmp_path):
+    greeter = tmp_path / "greeter"
+    greeter.write_text(PROGRAM)
+    greeter.chmod(0o755)
+    (tmp_path / "greeter.kind.yaml").write_text(KIND % "Hello")
+    (tmp_path / "ada.yaml").write_text(RESOURCE % "Ada")
+    return tmp_path
+
+
+@pytest.fixture
+def dev():
+    started = []
+
+    def start(folder):
+        started.append(Dev(folder))
+        return started[-1]
+
+    yield start
+    for session in started:
+        if session.process.poll() is None:
+            left = descendants(session.process.pid)
+            session.process.kill()
+            session.process.wait(HANG_SECONDS)
+            for pid in left:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+
+
+def status(session):
+    found = httpx.get(f"{session.server}/api/v1/resources/greeter/ada").raise_for_status().json()
+    return found["status"]
+
+
+def wait_until_status(session, text):
+    """The engine tells when it is settled; that it is about the newest edit, only the status tells."""
+    deadline = threading.Event()
+    timer = threading.Timer(HANG_SECONDS, deadline.set)
+    timer.start()
+    try:
+        while (found := status(session)) != {"text": text}:
+            assert not deadline.wait(0.05), found
+    finally:
+        timer.cancel()
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_folder_converges_and_a_signal_leaves_nothing_running(dev, folder, number):
+    session = dev(folder)
+    session.said(r"greeter/ada: Ready")
+    started = descendants(session.process.pid)
+
+    ended = session.stop(number)
+
+    assert len(started) >= 2
+    assert not [pid for pid in started if running(pid)]
+    assert ended == 0
+    assert "Traceback" not in session.output
+    assert re.search(r"docs http://\S+/docs", session.output)
+
+
+def test_an_edited_resource_and_an_edited_config_are_applied(dev, folder):
+    session = dev(folder)
+    session.said(r"greeter/ada: Ready")
+
+    (folder / "ada.yaml").write_text(RESOURCE % "Grace")
+    wait_until_status(session, "Hello Grace")
+    (folder / "greeter.kind.yaml").write_text(KIND % "Good-day")
+    wait_until_status(session, "Good-day Grace")
+
+    assert session.stop() == 0
+
+
+def test_a_new_kind_is_served(dev, folder):
+    session = dev(folder)
+    session.said(r"greeter/ada: Ready")
+
+    (folder / "second").write_text(PROGRAM)
+    (folder / "second").chmod(0o755)
+    (folder / "second.kind.yaml").write_text((KIND % "Hi").replace("greeter", "second"))
+    (folder / "grace.yaml").write_text((RESOURCE % "Grace").replace("greeter", "second"))
+
+    session.said(r"second/ada: Ready")
+    assert session.stop() == 0
+
+
+def test_a_mistake_in_a_file_is_told_and_the_next_edit_is_applied(dev, folder):
+    session = dev(folder)
+    session.said(r"greeter/ada: Ready")
+
+    (folder / "ada.yaml").write_text("kind: greeter\nname: [")
+    session.said(r"not applied: .*ada\.yaml:\d+")
+    (folder / "ada.yaml").write_text(RESOURCE % "Grace")
+
+    wait_until_status(session, "Hello Grace")
+    assert session.stop() == 0
+
+
+def test_a_folder_that_is_not_there_is_a_usage_error(tmp_path):
+    done = subprocess.run(
+        [str(BIN / "stdworker"), "dev", str(tmp_path / "nowhere")], capture_output=True, text=True, check=False
+    )
+
+    assert done.returncode == 2
+    assert "nowhere" in done.stderr
+
+
+def test_the_state_is_kept_in_a_file_if_asked(dev, folder, tmp_path):
+    database = tmp_path / "kept.db"
+    environment = os.environ | {"PATH": os.environ["PATH"]}
+    process = subprocess.Popen(
+        [str(BIN / "stdworker"), "dev", str(folder), "--database", str(database)],
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    with process.stdout as output:
+        assert any("greeter/ada: Ready" in line for line in output)
+        process.send_signal(signal.SIGINT)
+        for _ in output:
+            pass
+
+    assert process.wait(HANG_SECONDS) == 0
+    assert database.stat().st_size > 0
