@@ -1,0 +1,78 @@
+"""What the pages say is what the code does."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+BIN = Path(sys.executable).parent
+
+
+def blocks(page: str, language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```", (ROOT / page).read_text(), re.MULTILINE | re.DOTALL)
+
+
+@pytest.fixture
+def greeter(tmp_path):
+    program = tmp_path / "greeter"
+    program.write_text(blocks("README.md", "bash")[0])
+    program.chmod(0o755)
+    return program
+
+
+def call(program: Path, *arguments: str) -> str:
+    environment = {"PATH": f"{BIN}:{os.environ['PATH']}", "HOME": str(program.parent)}
+    command = ["stdworker", "call", f"./{program.name}", *arguments]
+    done = subprocess.run(
+        command, cwd=program.parent, env=environment, capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return re.sub(r"in \d+ ms", "in 34 ms", done.stdout)
+
+
+def test_the_first_program_of_the_readme_prints_what_the_readme_shows(greeter):
+    shown = blocks("README.md", "console")[0].split("\n", 1)[1]
+    assert call(greeter, "--spec", '{"name":"Ada"}') == shown
+
+
+def test_the_node_program_of_the_readme_says_the_same(tmp_path):
+    program = tmp_path / "greeter.js"
+    program.write_text(blocks("README.md", "js")[0])
+    program.chmod(0o755)
+    assert "Hello, Ada!" in call(program, "--spec", '{"name":"Ada"}')
+
+
+def test_a_readme_program_stays_within_eight_lines():
+    assert all(len(text.splitlines()) <= 8 for text in blocks("README.md", "bash") + blocks("README.md", "js"))
+
+
+def rows(page: str, heading: str) -> set[str]:
+    section = (ROOT / page).read_text().split(heading, 1)[1].split("\n## ", 1)[0]
+    return set(re.findall(r"`([A-Z_]{5,})`", "".join(re.findall(r"^\| (`.*?) \|", section, re.MULTILINE))))
+
+
+def read_by(source: str) -> set[str]:
+    text = (ROOT / source).read_text()
+    return set(re.findall(r'"([A-Z]+_[A-Z_]+)"', text))
+
+
+def test_every_setting_of_the_engine_has_its_row_and_no_other():
+    assert rows("docs/running.md", "## The engine") == read_by("stdworker/engine/settings.py")
+
+
+def test_every_setting_of_the_worker_has_its_row_and_no_other():
+    assert rows("docs/running.md", "## The worker") == read_by("stdworker/model/settings.py")
+
+
+def test_every_place_that_the_contributing_page_names_exists():
+    text = (ROOT / "CONTRIBUTING.md").read_text()
+    paths = re.findall(r"`((?:stdworker|protocol|tests|engine)/[\w./-]*?)`", text)
+    assert paths
+    missing = [p for p in paths if not (ROOT / p).exists() and not (ROOT / "stdworker" / p).exists()]
+    assert missing == []
