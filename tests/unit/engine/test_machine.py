@@ -20,7 +20,7 @@ from stdworker.model.outcome import Condition, Outcome
 SUM = {"name": "sum", "trigger": "childrenSettled", "emits": ["status"]}
 ROOTS = ["group/g", "tree/t", "leaf/lone"]
 CHILDREN = ["a", "b", "c"]
-EXAMPLES, STEPS = 400, 40
+EXAMPLES, STEPS = 60, 30
 
 numbers = st.integers(0, 2)
 some_children = st.lists(st.sampled_from(CHILDREN), unique=True, min_size=1)
