@@ -29,9 +29,15 @@ MANIFEST = {
 }
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def anyio_backend():
     return "asyncio"
+
+
+@pytest.fixture(scope="module", autouse=True)
+async def one_loop(anyio_backend):
+    """All tests share a loop: grpc's poller trips over one that was closed a moment ago."""
+    yield  # noqa: PT022 - the loop lives as long as this
 
 
 def api(engine):

@@ -27,9 +27,15 @@ HANG_SECONDS = 20  # what a test waits for before it calls the other side hung
 LEAF = KindVersion("leaf", 1)
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def anyio_backend() -> str:
     return "asyncio"
+
+
+@pytest.fixture(scope="module", autouse=True)
+async def one_loop(anyio_backend: str) -> AsyncIterator[None]:
+    """All tests of a module share a loop: grpc's poller trips over one that was closed a moment ago."""
+    yield  # noqa: PT022 - the loop lives as long as this
 
 
 class FakeEngine:
