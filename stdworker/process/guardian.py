@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import signal
 import subprocess
 import sys
 from contextlib import suppress
@@ -11,6 +12,7 @@ from pathlib import Path
 
 CLOSE_SECONDS = 5.0
 
+_OUTLIVED = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 _PROGRAM = Path(__file__).with_name("guardian_program.py")
 
 
@@ -56,7 +58,17 @@ class Guardian:
             self._process.kill()
             with suppress(OSError), self._process:
                 pass
-        self._process = subprocess.Popen(
+        self._process = _start()
+        assert self._process.stdin is not None
+        os.set_blocking(self._process.stdin.fileno(), False)
+        _write(self._process, b"".join(b"+%d\n" % group for group in self._groups))
+
+
+def _start() -> subprocess.Popen[bytes]:
+    """A blocked signal stays blocked over exec: there is no moment in which it could end the guardian."""
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, _OUTLIVED)
+    try:
+        return subprocess.Popen(
             [sys.executable, "-I", "-S", str(_PROGRAM)],
             bufsize=0,
             stdin=subprocess.PIPE,
@@ -65,9 +77,8 @@ class Guardian:
             cwd="/",
             start_new_session=True,
         )
-        assert self._process.stdin is not None
-        os.set_blocking(self._process.stdin.fileno(), False)
-        _write(self._process, b"".join(b"+%d\n" % group for group in self._groups))
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
 
 
 def _write(process: subprocess.Popen[bytes], line: bytes) -> bool:

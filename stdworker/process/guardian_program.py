@@ -1,7 +1,8 @@
 """The guardian: a small process that outlives its worker only to kill what the worker left behind.
 
 Reads `+PGID` and `-PGID` lines. At the end of its input, which is the worker's end however it came, every group
-still on the list gets SIGTERM and, a second later, SIGKILL. Runs by itself (`python -I -S`), standard library only.
+still on the list gets SIGTERM and, a second later, SIGKILL. Runs by itself (`python -I -S`), standard library only;
+the worker starts it with the signals blocked that are sent to end a worker.
 """
 
 import os
@@ -13,8 +14,6 @@ POLL_SECONDS = 0.02
 
 
 def main() -> None:
-    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-        signal.signal(number, signal.SIG_IGN)
     groups = read_groups()
     deadline = time.monotonic() + GRACE_SECONDS
     left = kill(groups, signal.SIGTERM)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Callable
-from io import FileIO
 
 READ_BYTES = 262_144  # read at once; other pipes get their turn in between
 
@@ -16,21 +15,17 @@ class PipeReader:
     def __init__(
         self,
         loop: asyncio.AbstractEventLoop,
-        file: FileIO,
+        fd: int,
         on_bytes: Callable[[bytes], None],
         on_end: Callable[[], None],
     ) -> None:
         self._loop = loop
-        self._file = file
-        self._fd = file.fileno()
+        self.closed = False
+        self._fd = fd
         self._on_bytes = on_bytes
         self._on_end = on_end
         os.set_blocking(self._fd, False)
         loop.add_reader(self._fd, self._read)
-
-    @property
-    def closed(self) -> bool:
-        return self._file.closed
 
     def drain(self, bytes_max: int) -> None:
         """Read what is in the pipe now, at most `bytes_max`, without waiting for more."""
@@ -44,8 +39,9 @@ class PipeReader:
     def close(self) -> None:
         """Stop reading; `on_end` isn't called any more."""
         if not self.closed:
+            self.closed = True
             self._loop.remove_reader(self._fd)
-            self._file.close()
+            os.close(self._fd)
 
     def _read(self) -> int:
         try:
@@ -68,20 +64,16 @@ class PipeWriter:
     A program that closes its input, or ends, isn't an error here: what it didn't take is dropped, `broken` says so.
     """
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, file: FileIO) -> None:
+    def __init__(self, loop: asyncio.AbstractEventLoop, fd: int) -> None:
         self.broken = False
+        self.closed = False
         self._loop = loop
-        self._file = file
-        self._fd = file.fileno()
+        self._fd = fd
         self._pending: list[bytes | memoryview] = []
         self._waiting = False  # for the pipe to take more
         self._scheduled = False
         self._closing = False
         os.set_blocking(self._fd, False)
-
-    @property
-    def closed(self) -> bool:
-        return self._file.closed
 
     def write(self, data: bytes) -> None:
         if self.closed or self._closing:
@@ -103,11 +95,14 @@ class PipeWriter:
 
     def close(self) -> None:
         """Close at once; what was not written is dropped."""
+        if self.closed:
+            return
+        self.closed = True
         self._pending.clear()
         if self._waiting:
             self._loop.remove_writer(self._fd)
             self._waiting = False
-        self._file.close()
+        os.close(self._fd)
 
     def _flush(self) -> None:
         self._scheduled = False

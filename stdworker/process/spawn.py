@@ -12,8 +12,7 @@ import signal
 import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from io import FileIO
-from typing import Any, cast
+from typing import Any, NamedTuple
 
 from stdworker.errors import ConfigError
 from stdworker.process.command import Command
@@ -31,16 +30,17 @@ class Process:
     can't be reused before the group is killed.
     """
 
-    def __init__(self, popen: subprocess.Popen[bytes], loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, popen: subprocess.Popen[bytes], pipes: _Pipes, loop: asyncio.AbstractEventLoop) -> None:
+        self._pidfd = os.pidfd_open(popen.pid)
         self.pid = popen.pid
         self.killed_by: str | None = None
         self.exited: asyncio.Future[Exit] = loop.create_future()
-        self._popen = popen
-        self._loop = loop
-        self._pidfd = os.pidfd_open(popen.pid)
-        self.stdin = PipeWriter(loop, cast(FileIO, popen.stdin))
+        self.stdin = PipeWriter(loop, pipes.stdin)
         self.stdout: PipeReader | None = None
         self.stderr: PipeReader | None = None
+        self._pipes = pipes
+        self._popen = popen
+        self._loop = loop
         loop.add_reader(self._pidfd, self._on_exit)
 
     @property
@@ -54,8 +54,8 @@ class Process:
         on_end: Callable[[], None],
     ) -> None:
         """Begin to read both outputs; `on_end` follows the last byte of stdout."""
-        self.stdout = PipeReader(self._loop, cast(FileIO, self._popen.stdout), on_stdout, on_end)
-        self.stderr = PipeReader(self._loop, cast(FileIO, self._popen.stderr), on_stderr, _ignore)
+        self.stdout = PipeReader(self._loop, self._pipes.stdout, on_stdout, on_end)
+        self.stderr = PipeReader(self._loop, self._pipes.stderr, on_stderr, _ignore)
 
     def signal_group(self, number: signal.Signals) -> None:
         with suppress(ProcessLookupError, PermissionError):
@@ -71,11 +71,11 @@ class Process:
         self._pidfd = -1
         self._popen.poll()
         self.stdin.close()
-        for reader, file in ((self.stdout, self._popen.stdout), (self.stderr, self._popen.stderr)):
+        for reader, fd in ((self.stdout, self._pipes.stdout), (self.stderr, self._pipes.stderr)):
             if reader is not None:
                 reader.close()
-            elif file is not None:
-                file.close()
+            else:
+                os.close(fd)
 
     def _on_exit(self) -> None:
         self._loop.remove_reader(self._pidfd)
@@ -83,29 +83,50 @@ class Process:
             self.exited.set_result(Exit.from_returncode(_peek(self._pidfd), self.killed_by))
 
 
+class _Pipes(NamedTuple):
+    """The host's ends."""
+
+    stdin: int
+    stdout: int
+    stderr: int
+
+
 def spawn(command: Command, loop: asyncio.AbstractEventLoop) -> Process:
     """Start a program. Raises what `diagnose` makes of the reason when it can't be."""
-    popen = _popen(command)
+    fds: list[int] = []
     try:
-        return Process(popen, loop)
-    except OSError as error:  # no descriptor left for the pidfd
-        popen.kill()
-        with popen:
-            pass
-        raise diagnose(error, command) from None
-
-
-def _popen(command: Command) -> subprocess.Popen[bytes]:
-    options: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    mask = signal.pthread_sigmask(signal.SIG_SETMASK, ())
-    try:
-        return subprocess.Popen(
-            command.argv, bufsize=0, cwd=command.cwd, env=command.environment, start_new_session=True, **options
-        )
+        for _ in _Pipes._fields:
+            fds += os.pipe2(os.O_CLOEXEC)
+        popen = _popen(command, fds[0], fds[3], fds[5])
+        try:
+            process = Process(popen, _Pipes(fds[1], fds[2], fds[4]), loop)
+        except OSError:  # no descriptor left for the pidfd
+            popen.kill()
+            popen.wait()
+            raise
+        fds = [fds[0], fds[3], fds[5]]
+        return process
     except OSError as error:
         raise diagnose(error, command) from None
     except ValueError as error:  # a NUL character in an argument or variable
         raise ConfigError(f"{command.path} can't be started: {error}", code="nul_character") from None
+    finally:
+        for fd in fds:
+            os.close(fd)
+
+
+def _popen(command: Command, stdin: int, stdout: int, stderr: int) -> subprocess.Popen[bytes]:
+    mask = signal.pthread_sigmask(signal.SIG_SETMASK, ())
+    try:
+        return subprocess.Popen(
+            command.argv,
+            stdin=stdin,
+            stdout=stdout,
+            stderr=stderr,
+            cwd=command.cwd,
+            env=command.environment,
+            start_new_session=True,
+        )
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, mask)
 

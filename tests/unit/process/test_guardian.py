@@ -1,0 +1,103 @@
+"""When a worker is killed, what it started is gone within seconds."""
+
+import os
+import select
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from stdworker.process.guardian import Guardian
+
+PATIENCE_SECONDS = 30
+HOST = """
+import subprocess, sys
+from stdworker.process.guardian import Guardian
+guardian = Guardian()
+for script in sys.argv[1:]:
+    child = subprocess.Popen(["bash", "-c", script], start_new_session=True, stdout=subprocess.PIPE)
+    child.stdout.readline()
+    guardian.add(child.pid)
+    print(child.pid, flush=True)
+print("up", flush=True)
+sys.stdin.read()
+"""
+OBEDIENT = "echo up; exec sleep 1000"
+STUBBORN = "trap '' TERM; echo up; while :; do sleep 1; done"
+
+
+def host(*scripts):
+    process = subprocess.Popen([sys.executable, "-c", HOST, *scripts], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    assert process.stdout is not None
+    pids = [int(process.stdout.readline()) for _ in scripts]
+    assert process.stdout.readline() == b"up\n"
+    return process, [os.pidfd_open(pid) for pid in pids]
+
+
+def has_ended(pidfd):
+    readable, _, _ = select.select([pidfd], [], [], PATIENCE_SECONDS)
+    os.close(pidfd)
+    return bool(readable)
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+def test_groups_end_with_their_host_even_those_that_ignore_sigterm(number):
+    process, groups = host(OBEDIENT, STUBBORN)
+
+    process.send_signal(number)
+
+    with process:
+        assert [has_ended(group) for group in groups] == [True, True]
+
+
+@pytest.fixture
+def group():
+    """A process group that nobody ends."""
+    child = subprocess.Popen(["sleep", "1000"], start_new_session=True)
+    yield child
+    child.kill()
+    child.wait()
+
+
+@pytest.mark.anyio
+async def test_a_group_that_was_removed_is_left_alone(group):
+    guardian = Guardian()
+    guardian.add(group.pid)
+    guardian.remove(group.pid)
+
+    await guardian.close()
+
+    assert group.poll() is None
+
+
+@pytest.mark.anyio
+async def test_a_guardian_that_was_killed_is_replaced_by_one_that_knows_all(group):
+    guardian = Guardian()
+    guardian.add(group.pid)
+    assert guardian.pid is not None
+    killed = os.pidfd_open(guardian.pid)
+    os.kill(guardian.pid, signal.SIGKILL)
+    assert has_ended(killed)
+
+    guardian.add(999_999_999)
+    await guardian.close()
+
+    assert group.wait(PATIENCE_SECONDS) == -signal.SIGTERM
+
+
+@pytest.mark.anyio
+async def test_the_guardian_survives_what_ends_its_host(group):
+    guardian = Guardian()
+    guardian.add(group.pid)
+    assert guardian.pid is not None
+
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        os.kill(guardian.pid, number)
+    guardian.remove(group.pid)
+    first = guardian.pid
+    guardian.add(group.pid)
+
+    assert guardian.pid == first
+    await guardian.close()
+    assert group.wait(PATIENCE_SECONDS) == -signal.SIGTERM
