@@ -7,13 +7,13 @@ import logging
 import os
 import signal
 import sys
-from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any
 
 import click
 
 import stdworker
 from stdworker.cli.logs import set_up_logging
+from stdworker.cli.settings import given, settings_options
 from stdworker.errors import SettingsError, StdworkerError
 
 log = logging.getLogger("stdworker.server")
@@ -43,17 +43,6 @@ class BadSetting(click.ClickException):
     exit_code = 2
 
 
-F = TypeVar("F", bound=Callable[..., Any])
-
-
-def settings_options(command: F) -> F:
-    """One option for each variable, of the same name; it wins over the environment."""
-    for name, text in reversed(VARIABLES.items()):
-        option = click.option(f"--{name.lower().replace('_', '-')}", name.lower(), metavar="VALUE", help=text)
-        command = option(command)
-    return command
-
-
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
 def cli() -> None:
     """The engine: keeps declared resources and drives them to what they declare."""
@@ -66,8 +55,8 @@ def version() -> None:
 
 
 @cli.command()
-@settings_options
-def serve(**given: str | None) -> None:
+@settings_options(VARIABLES)
+def serve(**options: str | None) -> None:
     """Serve REST and workers until SIGTERM or SIGINT, then drain; a second signal stops at once.
 
     Every option can be set as an environment variable of the same name in capitals.
@@ -76,9 +65,8 @@ def serve(**given: str | None) -> None:
         from stdworker.engine.settings import ServeSettings
     except ImportError as error:
         raise click.ClickException(f"{error}; the engine comes with: pip install 'stdworker[engine]'") from None
-    options = {name.upper(): value for name, value in given.items() if value is not None}
     try:
-        settings = ServeSettings.from_environment({**os.environ, **options})
+        settings = ServeSettings.from_environment({**os.environ, **given(options)})
         set_up_logging(settings.log_level, settings.log_format)
         raise SystemExit(asyncio.run(_serve(settings)))
     except SettingsError as error:

@@ -7,10 +7,13 @@ import logging
 import os
 import signal
 import sys
+from collections.abc import Iterator
 from importlib import import_module
 from typing import Any
 
 import click
+from prometheus_client.core import GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
 
 import stdworker
 from stdworker.cli.logs import set_up_logging
@@ -67,6 +70,19 @@ class Commands(click.Group):
         self.commands.update(ours)
 
 
+class PluginMetrics(Collector):
+    """How much is wrong with each plugin."""
+
+    def __init__(self, plugins: Plugins) -> None:
+        self._plugins = plugins
+
+    def collect(self) -> Iterator[Metric]:
+        errors = GaugeMetricFamily("stdworker_plugin_errors", "What is wrong with a plugin.", labels=("plugin",))
+        for plugin in self._plugins:
+            errors.add_metric((plugin.name,), len(plugin.errors))
+        yield errors
+
+
 def _import_command(name: str) -> click.Command:
     try:
         command: click.Command = getattr(import_module(ELSEWHERE[name]), name)
@@ -121,7 +137,7 @@ async def _serve(registry: Registry, settings: WorkerSettings, plugins: Plugins)
     from stdworker.worker import WorkerOptions, serve
 
     stop = asyncio.Event()
-    options = WorkerOptions.of(settings, observer=plugins.observer())
+    options = WorkerOptions.of(settings, observer=plugins.observer(), collectors=[PluginMetrics(plugins)])
     serving = asyncio.create_task(serve(registry, stop=stop, settings=settings, options=options))
     received: list[int] = []
     for number in (signal.SIGTERM, signal.SIGINT):

@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -282,3 +283,24 @@ def test_logs_can_be_json_lines(worker):
     assert running.ended() == 0
     lines = [json.loads(line) for line in running.log.splitlines()]
     assert {"time", "level", "logger", "message"} <= lines[0].keys()
+
+
+@pytest.mark.slow
+def test_metrics_tell_how_much_is_wrong_with_each_plugin(worker, environment, tmp_path):
+    metadata = tmp_path / "site" / "stdworker_plugin_bad-1.0.dist-info"
+    metadata.mkdir()
+    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: stdworker-plugin-bad\nVersion: 1.0\n")
+    (metadata / "entry_points.txt").write_text("[stdworker]\nbad = throwaway_nowhere\n")
+    environment["STDWORKER_PLUGINS"] = "mark,bad"
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        address = f"127.0.0.1:{probe.getsockname()[1]}"
+    running, client = worker(HEALTH_ADDR=address)
+    apply(client)
+    wait_ready(client)
+
+    metrics = httpx.get(f"http://{address}/metrics").text
+
+    assert 'stdworker_plugin_errors{plugin="bad"} 1.0' in metrics
+    assert 'stdworker_plugin_errors{plugin="mark"} 0.0' in metrics
+    running.signal(signal.SIGTERM)
+    assert running.ended() == 0
