@@ -14,6 +14,7 @@ class Pace:
 
     heartbeat_seconds: float = 5.0
     silence_seconds: float = 30.0  # a broker that promised `alive` and says nothing for so long is gone
+    stand_seconds: float = 1.0  # a stream that stands so long is taken, also by a broker that says nothing
     settle_seconds: float = 5.0  # a base broker has stored a result when the stream lived on for so long
     progress_seconds: float = 1.0  # at most one progress frame of a task in this time
     readiness_seconds: float = 2.0

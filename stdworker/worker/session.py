@@ -43,7 +43,7 @@ class Offer(NamedTuple):
 
 class Session:
     """`confirmed` is set once the broker said anything, `established` then or when the stream stood for a
-    tick (a base broker has nothing to say), `drain_noticed` when the broker is going away.
+    while (a base broker has nothing to say), `drain_noticed` when the broker is going away.
 
     `peer` holds the extensions that it listed; empty until they are known, and for a base broker for ever.
     """
@@ -198,10 +198,12 @@ class Session:
     async def _beat(self) -> None:
         """Heartbeats, progress, and the watch over silence: a tick a second at most."""
         tick = min(self._pace.progress_seconds, self._pace.heartbeat_seconds)
-        next_heartbeat = time.monotonic() + self._pace.heartbeat_seconds
+        opened = time.monotonic()
+        next_heartbeat = opened + self._pace.heartbeat_seconds
         while True:
             await asyncio.sleep(tick)
-            self.established.set()
+            if time.monotonic() - opened >= self._pace.stand_seconds:
+                self.established.set()
             self._send_progress()
             if time.monotonic() < next_heartbeat:
                 continue

@@ -276,10 +276,9 @@ def test_when_a_broker_drains_the_worker_moves_with_its_tasks(play, noop):
         await old.send(pb.WorkStreamServerMsg(drain=pb.Drain(reason="rolling update")))
         new = await ground.stream(1)
         still_open = not old.half_closed
-        await new.send(pb.WorkStreamServerMsg(alive=pb.Alive()))
+        await old.until(lambda: old.half_closed)
         gate.open.set()
         result = await new.result(lease)
-        await old.until(lambda: old.half_closed)
         return resumed(new) == [lease], still_open, result.outcome.status, old.results
 
     assert play(scenario) == (True, True, b'"ada"', [])
