@@ -79,7 +79,7 @@ class Broker:
 
     async def run(self) -> None:
         """Work until cancelled."""
-        async with self._engine.watch() as watch, asyncio.TaskGroup() as loops:
+        async with self._engine.watch("work", "config", "voided") as watch, asyncio.TaskGroup() as loops:
             loops.create_task(forever("following hints", lambda: self._follow(watch)))
             loops.create_task(forever("claiming", self._dispatcher.tick))
             loops.create_task(forever("storing results", self._settler.tick))

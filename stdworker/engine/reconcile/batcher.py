@@ -18,7 +18,7 @@ from typing import Any
 from stdworker.engine.reconcile.clock import Clock
 from stdworker.engine.reconcile.kinds import Kinds
 from stdworker.engine.reconcile.unit import Limits, Positions, UnitOfWork
-from stdworker.engine.reconcile.watch import Hint, encode
+from stdworker.engine.reconcile.watch import TOPICS, Hint, Watches, encode
 from stdworker.engine.store import catalog
 from stdworker.engine.store.contract import Connection, Database
 from stdworker.errors import StdworkerError, StoreError
@@ -60,7 +60,7 @@ class Batcher:
     database: Database
     clock: Clock
     limits: Limits
-    publish: Callable[[set[Hint]], None]
+    watches: Watches
     follow_up: Verb
     source: str
     """Marks what this engine announces, so that it does not listen to itself."""
@@ -176,8 +176,9 @@ class Batcher:
         follow_up = False
         connection.begin()
         kinds = self._fresh_kinds(connection)
+        heard = TOPICS if self.database.shared else self.watches.heard
         for verb, calls in by_verb.items():
-            uow = UnitOfWork(connection, kinds, self._now(), self._positions, self.limits)
+            uow = UnitOfWork(connection, kinds, self._now(), self._positions, self.limits, heard)
             answers += zip(calls, verb.run(uow, [call.argument for call in calls]), strict=True)
             uow.flush()
             hints |= uow.hints
@@ -218,4 +219,4 @@ class Batcher:
             else:
                 call.answer.set_result(result)
         if hints:
-            self.publish(hints)
+            self.watches.publish(hints)

@@ -17,7 +17,7 @@ from stdworker.engine.reconcile.batcher import Batcher
 from stdworker.engine.reconcile.clock import Clock, SystemClock
 from stdworker.engine.reconcile.ticks import Ticks
 from stdworker.engine.reconcile.unit import Limits
-from stdworker.engine.reconcile.watch import Watch, Watches, decode
+from stdworker.engine.reconcile.watch import TOPICS, Topic, Watch, Watches, decode
 from stdworker.engine.store import lists
 from stdworker.engine.store.contract import Connection, Database
 from stdworker.engine.store.records import (
@@ -72,7 +72,7 @@ class Engine:
         self._database = database
         self._watches = Watches()
         self._id = secrets.token_hex(8)
-        self._batcher = Batcher(database, clock, limits, self._watches.publish, verbs.FOLLOW_UP, self._id)
+        self._batcher = Batcher(database, clock, limits, self._watches, verbs.FOLLOW_UP, self._id)
         self._loop = asyncio.get_running_loop()
         self._stop_listening = database.listen(self._hear)
         self._readers = ThreadPoolExecutor(READERS, thread_name_prefix="engine-reader")
@@ -110,9 +110,9 @@ class Engine:
             connection.close()
         self._open.clear()
 
-    def watch(self) -> Watch:
-        """Hints of what may have changed; use it as an async context manager."""
-        return Watch(self._watches)
+    def watch(self, *topics: Topic) -> Watch:
+        """Hints of what may have changed, of some topics or of all; use it as an async context manager."""
+        return Watch(self._watches, frozenset(topics) or TOPICS)
 
     def _hear(self, message: str) -> None:
         source, hints = decode(message)

@@ -7,14 +7,11 @@ from typing import TYPE_CHECKING, Protocol
 
 from stdworker.engine.reconcile import state
 from stdworker.engine.reconcile.kinds import Kind
-from stdworker.engine.reconcile.watch import Topic
 from stdworker.engine.store.rows import DELETE, RECONCILE, Node, TaskRow, task_id
 from stdworker.model.kind import Stage
 
 if TYPE_CHECKING:
     from stdworker.engine.reconcile.unit import UnitOfWork
-
-__all__ = ["Topic", "next_stage", "resolve"]
 
 # Why a resource runs; a queue row carries any number of them (decision 9).
 SPEC, CONFIG, RESYNC, DESCENDANTS, RECONCILED, CHILDREN, REMOVAL = 1, 2, 4, 8, 16, 32, 64

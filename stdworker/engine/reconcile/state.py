@@ -53,7 +53,10 @@ def phase(node: Node) -> Phase:
     return Phase.READY if node.health_ok and not node.unready else Phase.DEGRADED
 
 
-def verdict(node: Node) -> Verdict:
+def verdict(node: Node, phase: Phase | None = None) -> Verdict:
+    """`phase`, when it is known, often says it all."""
+    if phase is Phase.READY:
+        return "True", "True"
     if node.failure_gen == node.generation:
         return "False", "False"
     if node.synced_gen < node.generation or node.unsettled or node.due:

@@ -89,7 +89,7 @@ class Ticks:
 
     async def hint_due(self) -> float:
         """Retries whose time has come make no noise of their own."""
-        if self._watches:
+        if "work" in self._watches.heard:
             due = await self._engine.read(_due_pairs, until(self._clock.now_ms()))
             self._watches.publish(Hint("work", pair) for pair in due)
         return DUE_SECONDS

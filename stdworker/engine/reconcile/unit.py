@@ -17,7 +17,7 @@ import orjson
 
 from stdworker.engine.reconcile import schedule, state
 from stdworker.engine.reconcile.kinds import Kinds
-from stdworker.engine.reconcile.watch import Hint
+from stdworker.engine.reconcile.watch import TOPICS, Hint, Topic
 from stdworker.engine.store import catalog, edges, events, nodes, tasks
 from stdworker.engine.store.contract import Connection
 from stdworker.engine.store.rows import Node, TaskRow
@@ -63,6 +63,7 @@ class UnitOfWork:
     now_ms: int
     positions: Positions
     limits: Limits
+    heard: frozenset[Topic] = TOPICS
     actor: str = "engine"
     hints: set[Hint] = field(default_factory=set)
     follow_up: bool = False
@@ -181,7 +182,7 @@ class UnitOfWork:
             del self.nodes[node.id], self.by_ref[node.ref]
             for pending in (self._dirty, self._documents, self._labels, self._requests):
                 pending.pop(node.id, None)
-            self.hint("resource", node.pair, node.ref)
+            self._hint_change(node)
 
     def event(self, node: Node | None, type: str, reason: str = "", message: str = "", **detail: object) -> None:
         """Append to the event sequence."""
@@ -190,8 +191,13 @@ class UnitOfWork:
         message = clean(message)
         self._events.append(events.EventRow(kind, name, uid, type, reason, message, self.actor, text, self.now_ms))
 
-    def hint(self, topic: schedule.Topic, pair: KindVersion | None = None, ref: Ref | None = None) -> None:
-        self.hints.add(Hint(topic, pair, ref))
+    def hint(self, topic: Topic, pair: KindVersion) -> None:
+        if topic in self.heard:
+            self.hints.add(Hint(topic, pair))
+
+    def _hint_change(self, node: Node) -> None:
+        if "resource" in self.heard:
+            self.hints.add(Hint("resource", node.pair, node.ref))
 
     def position(self, *, delay_ms: int = 0) -> int:
         if delay_ms > 0:
@@ -241,7 +247,7 @@ class UnitOfWork:
                     counts[node.kind, before[0]] -= 1
             if node.owner_id is not None and self._matters_above(node, before, after):
                 self._rechecks.add((edges.SOURCE, node.id))
-            self.hint("resource", node.pair, node.ref)
+            self._hint_change(node)
         return [(kind, phase, change) for (kind, phase), change in counts.items() if change]
 
     def _note_transition(self, node: Node, before: _Before | None, after: _Before) -> None:
@@ -284,7 +290,8 @@ class UnitOfWork:
 
 
 def _standing(node: Node) -> _Before:
-    return state.phase(node), state.verdict(node), node.gate, node.generation
+    phase = state.phase(node)
+    return phase, state.verdict(node, phase), node.gate, node.generation
 
 
 def clean(message: str) -> str:

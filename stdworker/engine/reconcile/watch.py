@@ -14,6 +14,7 @@ PENDING_HINTS_MAX = 10_000
 ANNOUNCED_MAX = 50
 
 Topic = Literal["work", "config", "resource", "voided"]
+TOPICS: frozenset[Topic] = frozenset(("work", "config", "resource", "voided"))
 
 
 class Hint(NamedTuple):
@@ -45,8 +46,9 @@ def decode(message: str) -> tuple[str, set[Hint]]:
 class Watch:
     """One listener. Hints wait for it, each once, so a slow listener costs no more than a quick one."""
 
-    def __init__(self, watches: Watches) -> None:
+    def __init__(self, watches: Watches, topics: frozenset[Topic] = TOPICS) -> None:
         self._watches = watches
+        self.topics = topics
         self._pending: set[Hint] = set()
         self._arrived = asyncio.Event()
 
@@ -70,7 +72,9 @@ class Watch:
         return hints
 
     def push(self, hints: Iterable[Hint]) -> None:
-        self._pending.update(hints)
+        self._pending.update(hints if self.topics is TOPICS else (hint for hint in hints if hint.topic in self.topics))
+        if not self._pending:
+            return
         if len(self._pending) > PENDING_HINTS_MAX:
             self._pending = {hint._replace(ref=None) for hint in self._pending}
         self._arrived.set()
@@ -81,15 +85,19 @@ class Watches:
 
     def __init__(self) -> None:
         self._open: set[Watch] = set()
-
-    def __bool__(self) -> bool:
-        return bool(self._open)
+        self.heard: frozenset[Topic] = frozenset()
+        """Topics that somebody listens to: hints of others need not be made."""
 
     def add(self, watch: Watch) -> None:
         self._open.add(watch)
+        self._note_topics()
 
     def discard(self, watch: Watch) -> None:
         self._open.discard(watch)
+        self._note_topics()
+
+    def _note_topics(self) -> None:
+        self.heard = frozenset().union(*(watch.topics for watch in self._open))
 
     def publish(self, hints: Iterable[Hint]) -> None:
         for watch in self._open:

@@ -52,6 +52,9 @@ class Database(Protocol):
     """A database that holds one engine's schema."""
 
     name: str
+    shared: bool
+    """May other processes have it open?"""
+
     writers: int
     """How many transactions may write at the same time."""
 

@@ -161,6 +161,7 @@ class _Listener(threading.Thread):
 
 class PostgresDatabase:
     name = "postgres"
+    shared = True
     writers = WRITERS
 
     def __init__(self, url: str) -> None:

@@ -114,6 +114,7 @@ class SqliteConnection:
 
 class SqliteDatabase:
     name = "sqlite"
+    shared = False
     writers = 1
 
     def __init__(self, path: Path) -> None:

@@ -87,7 +87,7 @@ class FakeEngine:
 
     # ---- the verbs ----
 
-    def watch(self) -> Watch:
+    def watch(self, *topics: str) -> Watch:
         return Watch(self.watches)
 
     async def claim(self, wants: Sequence[Want], broker: str) -> list[Claim]:
