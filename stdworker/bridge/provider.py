@@ -121,7 +121,7 @@ class ProgramProvider:
             self._close_pool(old)
         if new is not None:
             new.start()
-            new.tell_config(new.program.launch.settings)
+            new.tell_config(self._program(config.spec, None).launch.settings)
 
     async def ready(self) -> bool:
         """Whether the default config is legal, its program is there, and (persistent) alive and willing."""

@@ -1,0 +1,278 @@
+"""The processes of a kind: how many, for which config, and what the broker is told about them."""
+
+import asyncio
+import json
+import logging
+import sys
+from pathlib import Path
+
+import pytest
+
+from stdworker.bridge import pool, provider, supervision
+from stdworker.errors import Released, Retry, Terminal
+
+pytestmark = pytest.mark.anyio
+
+ECHO = r"""
+import json, os, sys
+if "HELLO" in os.environ: print(os.environ["HELLO"], flush=True)
+for line in sys.stdin:
+    request = json.loads(line)
+    if "protocol" not in request: print("told:", line.strip(), file=sys.stderr, flush=True); continue
+    if request.get("spec") == "hold": continue
+    if request.get("spec") == "unready": print('{"ready":false,"reason":"no license"}', flush=True)
+    if request.get("spec") == "ready": print('{"ready":true}', flush=True)
+    status = {"pid": os.getpid(), "config": request.get("config"), "who": os.environ.get("WHO")}
+    print(json.dumps({"id": request["id"], "status": status}), flush=True)
+"""
+
+
+def echo(**config):
+    return {"mode": "stream", "command": sys.executable, "args": ["-S", "-c", ECHO], **config}
+
+
+@pytest.fixture
+def impatient(monkeypatch):
+    """Delays of hundredths of a second."""
+    monkeypatch.setattr(supervision, "DELAY_SECONDS_MIN", 0.01)
+    monkeypatch.setattr(supervision, "DELAY_SECONDS_MAX", 0.05)
+    monkeypatch.setattr(pool, "PROBE_SECONDS", 0.3)
+    monkeypatch.setattr(pool, "FILE_CHECK_SECONDS", 0.0)
+
+
+async def status(program, *arguments, **fields):
+    return json.loads(await program.status(*arguments, **fields))
+
+
+# ---- which process ----
+
+
+async def test_processes_are_started_before_the_first_task(provide, alive, until):
+    await provide(**echo(processes=2))
+
+    await until(lambda: len(alive()) == 2)
+
+
+async def test_tasks_are_shared_out_among_the_processes(provide):
+    program = await provide(**echo(processes=3, concurrency=2))
+
+    answers = await asyncio.gather(*(status(program) for _ in range(60)))
+
+    assert len({answer["pid"] for answer in answers}) == 3
+
+
+async def test_a_task_s_own_settings_need_no_other_process(provide):
+    program = await provide(**echo(settings={"a": 1}))
+
+    mine = await status(program, override={"settings": {"b": 2}, "timeout_seconds": 5})
+    default = await status(program)
+
+    assert (mine["config"], default["config"]) == ({"a": 1, "b": 2}, {"a": 1})
+    assert mine["pid"] == default["pid"]
+
+
+async def test_a_task_s_own_environment_needs_one(provide, runtime):
+    program = await provide(**echo(env={"WHO": "default"}))
+
+    assert (await status(program, override={"env": {"WHO": "mine"}}))["who"] == "mine"
+    assert (await status(program))["who"] == "default"
+    assert runtime.counters.spawned == 2
+
+
+async def test_pools_are_limited_and_the_idle_one_makes_room(provide, runtime, until):
+    program = await provide(**echo(pools_max=2))
+
+    for who in "abc":
+        assert (await status(program, override={"env": {"WHO": who}}))["who"] == who
+
+    await until(lambda: len(runtime.processes) == 2)
+
+
+async def test_a_task_waits_while_every_pool_is_busy(provide, runtime):
+    program = await provide(**echo(pools_max=1))
+    busy = asyncio.ensure_future(program.run(b'"hold"', seconds=1))
+    await asyncio.sleep(0)
+
+    told = (await program.run(override={"env": {"WHO": "me"}}, seconds=0.1)).failure
+    assert (type(told), told.code) == (Retry, "deadline_exceeded")
+    assert "pools_max" in told.message
+
+    assert (await status(program, override={"env": {"WHO": "me"}}))["who"] == "me"
+    assert busy.done()
+
+
+async def test_pools_of_overrides_close_when_idle_and_the_default_s_stays(provide, runtime, monkeypatch, until):
+    monkeypatch.setattr(provider, "POOL_IDLE_SECONDS", 0.05)
+    program = await provide(**echo())
+    await program.run(override={"env": {"WHO": "me"}})
+    assert len(runtime.processes) == 2
+
+    await until(lambda: len(runtime.processes) == 1)
+
+    assert (await status(program))["who"] is None
+    assert runtime.counters.spawned == 2
+
+
+async def test_credit_is_what_the_processes_can_run_at_once(provide):
+    program = await provide(**echo(processes=3, concurrency=4))
+    assert program.provider.credit == 12
+
+    await program.configure(command="true")
+    assert program.provider.credit is None
+
+
+# ---- config edits ----
+
+
+async def test_a_config_edit_reaches_programs_that_asked_for_it(provide, caplog, until):
+    caplog.set_level(logging.INFO, "stdworker.program")
+    told = echo(env={"HELLO": '{"hello":{"config":true}}'})
+    program = await provide(**told, settings={"a": 1})
+    await program.run()
+
+    await program.configure(**told, settings={"a": 2})
+
+    await until(lambda: 'told: {"config":{"a":2}}' in caplog.text)
+    assert (await status(program))["config"] == {"a": 2}
+
+
+async def test_a_config_edit_is_not_told_to_programs_that_did_not_ask(provide, caplog):
+    caplog.set_level(logging.INFO, "stdworker.program")
+    program = await provide(**echo(settings={"a": 1}))
+    await program.run()
+
+    await program.configure(**echo(settings={"a": 2}))
+
+    assert (await status(program))["config"] == {"a": 2}
+    assert "told:" not in caplog.text
+
+
+async def test_an_edit_of_the_launch_config_replaces_the_processes(provide, runtime, until):
+    program = await provide(**echo(env={"WHO": "old"}))
+    await program.run()
+
+    await program.configure(**echo(env={"WHO": "new"}))
+
+    assert (await status(program))["who"] == "new"
+    await until(lambda: len(runtime.processes) == 1)
+
+
+async def test_a_program_file_that_changes_is_picked_up(provide, script, impatient):
+    loop = "#!/bin/bash\nwhile read -r line; do echo '{\"status\":%d}'; done\n"
+    path = script(loop % 1)
+    program = await provide(mode="stream", command=path, processes=2)
+    assert await program.status() == b"1"
+
+    script(loop % 22, "next")
+    Path(path).with_name("next").rename(path)
+
+    async with asyncio.timeout(30):
+        while await program.status() != b"22":
+            pass
+    assert [await program.status() for _ in range(4)] == [b"22"] * 4
+
+
+# ---- readiness ----
+
+
+async def test_without_config_a_kind_is_not_ready(provide):
+    program = await provide()
+
+    assert not await program.provider.ready()
+    assert "no program is configured" in program.provider.readiness_reason
+
+
+@pytest.mark.parametrize("config", [{"command": "true", "typo": 1}, {"command": "no-such-program"}])
+async def test_a_mistake_in_the_default_config_makes_a_kind_unready_until_it_is_mended(provide, config):
+    program = await provide(**config)
+
+    assert not await program.provider.ready()
+    assert program.provider.readiness_reason
+
+    await program.configure(command="true")
+    assert await program.provider.ready()
+    assert program.provider.readiness_reason == ""
+
+
+async def test_a_kind_is_ready_as_soon_as_its_program_appears(provide, script, tmp_path):
+    program = await provide(mode="stream", command=str(tmp_path / "program"))
+    assert not await program.provider.ready()
+    assert (await program.run()).failure.code == "program_not_found"
+
+    script("#!/bin/bash\nwhile read -r line; do echo '{\"status\":1}'; done\n")
+
+    assert await program.provider.ready()
+    assert await program.status() == b"1"
+
+
+async def test_a_mistake_in_an_override_leaves_the_kind_ready(provide):
+    program = await provide(command="true")
+
+    assert type((await program.run(override={"command": "no-such"})).failure) is Terminal
+    assert await program.provider.ready()
+
+
+async def test_a_program_can_say_that_it_is_not_ready(provide):
+    program = await provide(**echo())
+
+    await program.run(b'"unready"')
+    assert not await program.provider.ready()
+    assert program.provider.readiness_reason == "the program says: no license"
+
+    await program.run(b'"ready"')
+    assert await program.provider.ready()
+
+
+async def test_a_program_that_keeps_dying_makes_its_kind_unready_until_it_stays_up(provide, script, impatient, until):
+    path = script("#!/bin/bash\necho 'no database' >&2\nexit 3\n")
+    program = await provide(mode="stream", command=path)
+    await until(lambda: not_ready(program))
+
+    assert not await program.provider.ready()
+    assert "exit status 3" in program.provider.readiness_reason
+    assert "no database" in program.provider.readiness_reason
+
+    script("#!/bin/bash\nwhile read -r line; do echo '{\"status\":1}'; done\n", "next")
+    Path(path).with_name("next").rename(path)
+    await until(lambda: not not_ready(program))
+    assert await program.provider.ready()
+    assert await program.status() == b"1"
+
+
+def not_ready(program):
+    return any(each.not_ready_reason for each in program.provider._pools.values())
+
+
+async def test_tasks_of_a_program_that_keeps_dying_are_given_back(provide, impatient, until):
+    program = await provide(mode="stream", command="false")
+    await until(lambda: not_ready(program))
+
+    results = await asyncio.gather(*(program.run(name=f"r{n}") for n in range(5)))
+
+    assert {type(result.failure) for result in results} <= {Released, Retry}
+
+
+async def test_starts_of_a_program_that_keeps_dying_are_spaced_out(provide, runtime, until):
+    await provide(mode="stream", command="false")
+    await until(lambda: runtime.counters.restarts == 1)
+
+    await asyncio.sleep(0.2)  # the first delay is at least 0.75 s
+
+    assert runtime.counters.spawned == 1
+
+
+# ---- secrets ----
+
+
+async def test_secrets_of_every_task_that_shares_a_process_are_masked(provide, caplog):
+    caplog.set_level(logging.INFO, "stdworker.program")
+    loop = "while read -r line; do echo \"$line\" >&2; echo '{}'; done"
+    program = await provide(mode="stream", command="bash", args=["-c", loop], settings={"api_token": "token-of-all"})
+
+    await program.run(override={"settings": {"password": "only-mine"}})
+    await program.run()
+    await program.provider.close()
+
+    assert "***" in caplog.text
+    assert "token-of-all" not in caplog.text
+    assert "only-mine" not in caplog.text

@@ -1,0 +1,107 @@
+"""When a program that dies may start again, and when its kind stops taking work."""
+
+import random
+
+import pytest
+
+from stdworker.bridge.supervision import (
+    DEATHS_MAX,
+    DEATHS_WITHIN_SECONDS,
+    DELAY_SECONDS_MAX,
+    JITTER,
+    STABLE_SECONDS,
+    Supervision,
+)
+
+IDLE: frozenset[str] = frozenset()
+
+
+class Middle(random.Random):
+    """No jitter."""
+
+    def uniform(self, a, b):
+        return (a + b) / 2
+
+
+@pytest.fixture
+def supervision():
+    return Supervision(Middle())
+
+
+def test_idle_deaths_delay_the_next_start_twice_as_long_each_time_up_to_a_limit(supervision):
+    delays = [supervision.died(now * 1_000.0, 0, IDLE) for now in range(9)]
+
+    assert delays == [1, 2, 4, 8, 16, 32, 60, 60, 60]
+
+
+def test_delays_are_jittered():
+    delays = {Supervision(random.Random(seed)).died(0, 0, IDLE) for seed in range(200)}
+
+    assert min(delays) >= 1 - JITTER
+    assert max(delays) <= 1 + JITTER
+    assert len(delays) > 100
+
+
+def test_only_stable_uptime_resets_the_delay(supervision):
+    supervision.died(0, 0, IDLE)
+    supervision.died(1, 0, IDLE)
+
+    supervision.succeeded()
+    assert supervision.died(2, STABLE_SECONDS - 1, IDLE) == 4
+    assert supervision.died(3, STABLE_SECONDS, IDLE) == 1
+
+
+def test_five_deaths_within_two_minutes_open_the_breaker(supervision):
+    for now in range(DEATHS_MAX - 1):
+        supervision.died(now, 0, IDLE)
+        assert not supervision.open
+
+    supervision.died(DEATHS_WITHIN_SECONDS, 0, IDLE)
+    assert supervision.open
+
+
+def test_deaths_further_apart_don_t(supervision):
+    for number in range(20):
+        supervision.died(number * (DEATHS_WITHIN_SECONDS / (DEATHS_MAX - 1) + 1), 0, IDLE)
+
+    assert not supervision.open
+
+
+def test_one_resource_that_kills_its_process_is_to_blame_alone(supervision):
+    delays = [supervision.died(now, 0, {"poison"}) for now in range(20)]
+
+    assert set(delays) == {0.0}
+    assert not supervision.open
+
+
+def test_requests_of_two_resources_lost_in_a_row_count(supervision):
+    for now in range(DEATHS_MAX + 1):
+        supervision.died(now, 0, {f"resource {now % 2}"})
+
+    assert supervision.open
+
+
+def test_a_success_in_between_clears_the_suspicion(supervision):
+    for now in range(20):
+        supervision.died(now, 0, {f"resource {now % 2}"})
+        supervision.succeeded()
+
+    assert not supervision.open
+
+
+@pytest.mark.parametrize("sign_of_life", [Supervision.succeeded, Supervision.stayed_up])
+def test_a_sign_of_life_closes_the_breaker(supervision, sign_of_life):
+    for now in range(DEATHS_MAX):
+        supervision.died(now, 0, IDLE)
+
+    sign_of_life(supervision)
+
+    assert not supervision.open
+    supervision.died(DEATHS_MAX, 0, IDLE)
+    assert not supervision.open
+
+
+def test_no_delay_is_over_the_limit_even_after_a_thousand_deaths():
+    supervision = Supervision(random.Random(1))
+
+    assert max(supervision.died(now, 0, IDLE) for now in range(1_000)) <= DELAY_SECONDS_MAX * (1 + JITTER)
