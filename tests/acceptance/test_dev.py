@@ -28,7 +28,7 @@ name: ada
 spec: { name: %s }
 """
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("dev")]
 
 
 class Dev:

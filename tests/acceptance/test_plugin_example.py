@@ -12,7 +12,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 PLUGIN = ROOT / "examples" / "plugin"
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("plugin_example")]
 
 
 @pytest.fixture(scope="module")
