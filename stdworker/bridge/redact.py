@@ -32,8 +32,8 @@ class Redactor:
 class SharedRedactor:
     """Replaces the secrets of all requests that shared a process lately: their output can't be told apart."""
 
-    def __init__(self) -> None:
-        self._redactors: dict[Redactor, None] = {}
+    def __init__(self, first: Redactor) -> None:
+        self._redactors: dict[Redactor, None] = {first: None}
 
     def add(self, redact: Redactor) -> None:
         if redact not in self._redactors:

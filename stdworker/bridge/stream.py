@@ -16,7 +16,7 @@ from stdworker.bridge.result import BridgeResult, response_failure, timeout_fail
 from stdworker.errors import ResponseError, Retry, TaskFailure, Terminal
 from stdworker.framing.lines import LineBuffer, Overlong
 from stdworker.framing.messages import Answer, Broken, Hello, Log, Message, Progress, Ready, Stray, read_line
-from stdworker.framing.request import SHUTDOWN_LINE, cancel_line, config_line
+from stdworker.framing.request import PROTOCOL, SHUTDOWN_LINE, cancel_line, config_line
 from stdworker.framing.session import Action, Session
 from stdworker.model.json_text import RawJson
 from stdworker.model.task import ReactionRequest
@@ -28,6 +28,7 @@ from stdworker.process.tail import Tail
 
 PIPE_BYTES_MAX = 1 << 20  # the most that Linux keeps in a pipe
 HINT_SECONDS = 5.0  # of silence after the first request, then block-buffering is suspected
+DIAGNOSIS_CHARACTERS_MAX = 1_000  # of stderr, in why a kind is not ready
 EOF_SECONDS = 1.0  # a program that closed its stdout has this long to end by itself
 
 _HINT = (
@@ -73,7 +74,7 @@ class StreamProcess:
         self._session: Session[Flight] = Session()
         self._hello: Hello | None = None
         self._lines = LineBuffer(program.launch.limits.line_bytes)
-        self._redact = SharedRedactor()
+        self._redact = SharedRedactor(program.redact)
         self._log = ProgramLog(program.kind.kind, "", self._redact)
         self._tail = Tail(program.launch.limits.stderr_tail_bytes + SECRET_BYTES_MAX)
         self._bytes_since_answer = 0
@@ -261,12 +262,17 @@ class StreamProcess:
                 self.ready = message
                 self._owner.ready_changed()
             case Hello():
-                self._hello = message
-                self._session.cancel_announced = message.cancel
+                self._on_hello(message)
             case Stray():
                 self._on_stray(message)
             case Broken():
                 self._on_broken(message)
+
+    def _on_hello(self, hello: Hello) -> None:
+        self._hello = hello
+        self._session.cancel_announced = hello.cancel
+        if hello.protocol != PROTOCOL:
+            self._log.host(logging.WARNING, f"speaks protocol {hello.protocol}; this host speaks {PROTOCOL}")
 
     def _on_progress(self, progress: Progress) -> None:
         request_id = self._session.meant(progress.id)
@@ -367,7 +373,8 @@ class StreamProcess:
         if self._hint is not None:
             self._hint.cancel()
         lost = {flight.request.resource.uid for flight in self._session.owners}
-        self.diagnosis = with_tail(f"the program ended: {exited.result()}", self._shown_tail())
+        told = self._shown_tail()[-DIAGNOSIS_CHARACTERS_MAX:]
+        self.diagnosis = with_tail(f"the program ended: {exited.result()}", told)
         self._fail_lost(exited.result())
         if not self._stopping:
             self._stopping = True

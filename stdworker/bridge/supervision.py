@@ -18,9 +18,9 @@ PROBE_SECONDS = 5.0  # a probe that lives this long closes the breaker
 class Supervision:
     """Counts the deaths of one pool.
 
-    A death counts when the process was idle. One with a request in flight counts only when requests of two or
-    more resources were lost without a success in between: else that resource is to blame, not the program, and
-    the process starts again at once for the others.
+    A death counts when the process was idle. One with a single request in flight counts only when two or more
+    resources did this without a success in between: else that resource is to blame, not the program, and the
+    process starts again at once for the others. One with several in flight says nothing: they run again alone.
     """
 
     def __init__(self, random: random.Random) -> None:
@@ -43,6 +43,8 @@ class Supervision:
 
     def died(self, now: float, uptime_seconds: float, resources: Set[str]) -> float:
         """A process ended unasked while it held requests of these resources: seconds until the next start."""
+        if len(resources) > 1:
+            return 0.0
         self._lost |= resources
         if resources and len(self._lost) < 2:
             return 0.0

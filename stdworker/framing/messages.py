@@ -20,6 +20,7 @@ from stdworker.framing.response import shown
 from stdworker.model.json_text import RawJson, check, members
 
 ID_BYTES_MAX = 200  # ids are the host's own and short; a longer one is nobody's
+EXPLAINED_BYTES_MAX = 65_536  # a broken line above this isn't walked for the reason: that takes seconds
 
 _NOTICES = frozenset(("log", "progress", "ready", "hello"))
 
@@ -170,10 +171,13 @@ def _overlong(line: Overlong, line_bytes_max: int) -> Message:
 
 
 def _broken(line: bytes, error: Exception) -> Broken:
-    """Why a line can't be read, in the words of the strict reader, and whose answer it was."""
+    """Why a line can't be read, in the words of the strict reader if it isn't too long, and whose answer it was."""
     if isinstance(error, msgspec.ValidationError):  # JSON, but for the id's type
         text = f"/id: expected the request's id, a string; {shown(line)}"
         return Broken(None, ResponseError(text, code="bad_id"))
+    if len(line) > EXPLAINED_BYTES_MAX:
+        text = f"the line is not a message: {error}; {shown(line)}"
+        return Broken(_id_first(line), ResponseError(text, code="bad_json"))
     try:
         check(line)
     except JsonError as reason:

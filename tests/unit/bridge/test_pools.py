@@ -264,6 +264,14 @@ async def test_starts_of_a_program_that_keeps_dying_are_spaced_out(provide, runt
 # ---- secrets ----
 
 
+async def test_secrets_are_masked_in_what_a_program_says_before_its_first_task(provide, caplog, until):
+    caplog.set_level(logging.INFO, "stdworker.program")
+    loop = 'echo "my token is $API_TOKEN" >&2; cat'
+    await provide(mode="stream", command="bash", args=["-c", loop], env={"API_TOKEN": "very-secret"})
+
+    await until(lambda: "my token is ***" in caplog.text)
+
+
 async def test_secrets_of_every_task_that_shares_a_process_are_masked(provide, caplog):
     caplog.set_level(logging.INFO, "stdworker.program")
     loop = "while read -r line; do echo \"$line\" >&2; echo '{}'; done"

@@ -81,6 +81,11 @@ def test_requests_of_two_resources_lost_in_a_row_count(supervision):
     assert supervision.open
 
 
+def test_a_death_with_several_requests_in_flight_says_nothing_yet(supervision):
+    assert {supervision.died(now, 0, {"one", "two"}) for now in range(20)} == {0.0}
+    assert not supervision.open
+
+
 def test_a_success_in_between_clears_the_suspicion(supervision):
     for now in range(20):
         supervision.died(now, 0, {f"resource {now % 2}"})

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from stdworker.errors import ResponseError
 from stdworker.framing.document import BLOCKS_TRIED_MAX, read_document
 from stdworker.framing.lines import Overlong
-from stdworker.framing.messages import Broken, Log, Progress, Stray, read_line, read_notice
+from stdworker.framing.messages import EXPLAINED_BYTES_MAX, Broken, Log, Progress, Stray, read_line, read_notice
 
 
 @given(st.binary(max_size=60) | st.binary(max_size=60).map(lambda rest: b"{" + rest))
@@ -38,6 +38,14 @@ def test_an_overlong_answer_still_names_its_request():
     assert message.id == "12"
     assert message.error.code == "line_too_long"
     assert "10000 bytes is over limits.line_bytes (64)" in message.error.message
+
+
+def test_a_long_broken_line_still_names_its_request():
+    message = read_line(b'{"id":"12","status":"' + b"x" * EXPLAINED_BYTES_MAX)
+
+    assert isinstance(message, Broken)
+    assert (message.id, message.error.code) == ("12", "bad_json")
+    assert len(message.error.message) < 400
 
 
 def test_overlong_text_is_stray():
