@@ -5,15 +5,13 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections import deque
-from collections.abc import Callable
-from dataclasses import dataclass
 
 from stdworker.bridge.flight import Lost
 from stdworker.bridge.program import Program
 from stdworker.bridge.result import BridgeResult
 from stdworker.bridge.stream import StreamProcess
 from stdworker.bridge.supervision import PROBE_SECONDS, Supervision
+from stdworker.bridge.waiters import Waiters
 from stdworker.errors import ConfigError, Released, Retry, TaskFailure
 from stdworker.model.json_text import RawJson
 from stdworker.model.task import ReactionRequest
@@ -24,28 +22,19 @@ FILE_CHECK_SECONDS = 1.0  # the program file is looked at no more often
 log = logging.getLogger("stdworker.bridge")
 
 
-@dataclass(slots=True, eq=False)
-class _Waiter:
-    """A request that waits for room; `alone` wants a process to itself."""
-
-    granted: asyncio.Future[StreamProcess]
-    alone: bool
-
-
 class StreamPool:
     """Keeps `processes` of a program running and shares the requests out among them."""
 
-    def __init__(self, program: Program, changed: Callable[[], None]) -> None:
+    def __init__(self, program: Program) -> None:
         self.program = program
         self.used_at = time.monotonic()
-        self._changed = changed
         self._loop = asyncio.get_running_loop()
         self._supervision = Supervision(program.runtime.random)
         self._processes: list[StreamProcess] = []
         self._leaving: set[StreamProcess] = set()
         self._starting = 0
         self._delayed: set[asyncio.TimerHandle] = set()
-        self._waiters: deque[_Waiter] = deque()
+        self._waiters = Waiters(self._pick)
         self._running = 0
         self._closing = False
         self._emptied = asyncio.Event()
@@ -92,7 +81,7 @@ class StreamPool:
     async def close(self) -> None:
         """Give waiting and running requests back, ask every process to end, and wait until they did."""
         self._closing = True
-        self._fail_waiters(_stopped())
+        self._waiters.fail(_stopped())
         for timer in self._delayed:
             timer.cancel()
         for process in [*self._processes, *self._leaving]:
@@ -123,31 +112,7 @@ class StreamPool:
                 return process
         if self._supervision.open and not self._processes and not self._starting:
             raise Released(self.not_ready_reason, reason="NotReady", code="kind_not_ready")
-        return await self._wait(request, alone)
-
-    async def _wait(self, request: ReactionRequest, alone: bool) -> StreamProcess:
-        waiter = _Waiter(self._loop.create_future(), alone)
-        self._waiters.append(waiter)
-        timer = None
-        if request.deadline is not None:
-            timer = self._loop.call_at(request.deadline, _expire, waiter)
-        try:
-            return await waiter.granted
-        except BaseException:
-            granted = waiter.granted
-            if granted.done() and not granted.cancelled() and granted.exception() is None:
-                granted.result().unreserve()
-            else:
-                self._forget(waiter)
-            raise
-        finally:
-            if timer is not None:
-                timer.cancel()
-
-    def _forget(self, waiter: _Waiter) -> None:
-        if waiter in self._waiters:
-            self._waiters.remove(waiter)
-            self.freed()
+        return await self._waiters.wait(alone, request.deadline)
 
     def _pick(self, alone: bool) -> StreamProcess | None:
         """The free process with the least to do."""
@@ -157,24 +122,10 @@ class StreamPool:
                 chosen = process
         return None if chosen is None or (alone and chosen.load) else chosen
 
-    def _fail_waiters(self, failure: Exception) -> None:
-        while self._waiters:
-            waiter = self._waiters.popleft()
-            if not waiter.granted.done():
-                waiter.granted.set_exception(failure)
-
     # ---- what processes report ----
 
     def freed(self) -> None:
-        while self._waiters:
-            waiter = self._waiters[0]
-            if not waiter.granted.done():
-                process = self._pick(waiter.alone)
-                if process is None:
-                    return
-                process.reserve(alone=waiter.alone)
-                waiter.granted.set_result(process)
-            self._waiters.popleft()
+        self._waiters.serve()
 
     def answered(self) -> None:
         was_open = self._supervision.open
@@ -196,9 +147,6 @@ class StreamPool:
             self._died(process, lost)
         self._emptied.set()
 
-    def ready_changed(self) -> None:
-        self._changed()
-
     # ---- starting and restarting ----
 
     @property
@@ -217,10 +165,10 @@ class StreamPool:
             seen = signature(command)
             process = await self.program.start({})
         except ConfigError as error:
-            self._fail_waiters(error)
+            self._waiters.fail(error)
             return
         except TaskFailure as failure:
-            self._fail_waiters(failure)
+            self._waiters.fail(failure)
             self._restart_in(self._supervision.died(time.monotonic(), 0.0, frozenset()))
             return
         finally:
@@ -248,7 +196,6 @@ class StreamPool:
 
     def _recovered(self) -> None:
         log.info("%s: the program stays up again", self.program.kind)
-        self._changed()
         self.start()
 
     def _died(self, process: StreamProcess, lost: set[str]) -> None:
@@ -274,8 +221,7 @@ class StreamPool:
         self._delayed.clear()
         for process in self._processes[:1]:
             self._probe_later(process)
-        self._changed()
-        self._fail_waiters(Released(self.not_ready_reason, reason="NotReady", code="kind_not_ready"))
+        self._waiters.fail(Released(self.not_ready_reason, reason="NotReady", code="kind_not_ready"))
 
     def _restart_in(self, delay_seconds: float) -> None:
         if not delay_seconds:
@@ -312,9 +258,3 @@ class StreamPool:
 
 def _stopped() -> Released:
     return Released("the program is being stopped", reason="ShuttingDown", code="shutting_down")
-
-
-def _expire(waiter: _Waiter) -> None:
-    if not waiter.granted.done():
-        text = "no process of the program had room for the task before its deadline"
-        waiter.granted.set_exception(Retry(text, reason="DeadlineExceeded", code="deadline_exceeded"))

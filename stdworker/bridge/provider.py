@@ -13,7 +13,7 @@ from stdworker.bridge.pool import StreamPool
 from stdworker.bridge.program import Program
 from stdworker.bridge.redact import Redactor
 from stdworker.bridge.result import BridgeResult
-from stdworker.bridge.runtime import BridgeRuntime, Counters
+from stdworker.bridge.runtime import BridgeRuntime
 from stdworker.errors import ConfigError, Released, Retry, TaskFailure, Terminal
 from stdworker.model.config import ProviderConfig, merge
 from stdworker.model.json_text import RawJson, members
@@ -54,7 +54,7 @@ class ProgramProvider:
         self._fixed_command = fixed_command
         self._base = base_config
         self._sealed_by_default = sealed_by_default
-        self._path = path
+        self._origin = f"{kind} ({path})" if path else str(kind)
         self._runtime = run
         self._default = ProviderConfig()
         self._programs: OrderedDict[_Layers, Program] = OrderedDict()
@@ -68,15 +68,6 @@ class ProgramProvider:
     @property
     def kind(self) -> KindVersion:
         return self._kind
-
-    @property
-    def path(self) -> str | None:
-        return self._path
-
-    @property
-    def counters(self) -> Counters:
-        """What happened to the programs of this worker process, for its metrics."""
-        return self._runtime.counters
 
     @property
     def credit(self) -> int | None:
@@ -127,7 +118,7 @@ class ProgramProvider:
         """Whether the default config is legal, its program is there, and (persistent) alive and willing."""
         reason = self._not_ready_reason()
         if reason and reason != self.readiness_reason:
-            log.warning("%s is not ready: %s", self._kind, reason)
+            log.warning("%s is not ready: %s", self._origin, reason)
         self.readiness_reason = reason
         return not reason
 
@@ -207,7 +198,7 @@ class ProgramProvider:
         if key not in self._pools:
             if len(self._pools) >= program.launch.pools_max and not self._evict():
                 return None
-            self._pools[key] = StreamPool(program, self._pool_changed)
+            self._pools[key] = StreamPool(program)
             self._arm_idle_timer()
         return self._pools[key]
 
@@ -256,9 +247,6 @@ class ProgramProvider:
             return ""
         pool.start()
         return pool.not_ready_reason
-
-    def _pool_changed(self) -> None:
-        """`ready` is polled; nothing to tell anyone until then."""
 
 
 def _closed() -> Released:

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from stdworker.bridge import stream
+from stdworker.bridge import conversation, stream
 from stdworker.errors import Released, Retry, Terminal
 
 pytestmark = pytest.mark.anyio
@@ -339,7 +339,7 @@ async def test_progress_reaches_its_request_and_keeps_it_alive(provide):
 
 
 async def test_a_program_that_says_nothing_for_a_while_gets_a_hint_about_buffering(provide, caplog, monkeypatch, until):
-    monkeypatch.setattr(stream, "HINT_SECONDS", 0.05)
+    monkeypatch.setattr(conversation, "HINT_SECONDS", 0.05)
     program = await provide(mode="stream", command="jq", args=["-c", "{id}"])
     running = asyncio.ensure_future(program.run())
 

@@ -1,0 +1,276 @@
+"""What the host and one persistent process say to each other: requests, answers, notices."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from typing import Protocol
+
+from stdworker.bridge.flight import LOST, Flight, Lost
+from stdworker.bridge.program import Program
+from stdworker.bridge.programlog import ProgramLog
+from stdworker.bridge.redact import SECRET_BYTES_MAX, SharedRedactor, shown_tail
+from stdworker.bridge.result import response_failure, timeout_failure
+from stdworker.errors import ResponseError, Retry, TaskFailure, Terminal
+from stdworker.framing.lines import LineBuffer, Overlong
+from stdworker.framing.messages import Answer, Broken, Hello, Log, Message, Progress, Ready, Stray, read_line
+from stdworker.framing.request import PROTOCOL, SHUTDOWN_LINE, cancel_line, config_line
+from stdworker.framing.session import Action, Session
+from stdworker.model.json_text import RawJson
+from stdworker.model.task import ReactionRequest
+from stdworker.process.tail import Tail
+
+HINT_SECONDS = 5.0  # of silence after the first request, then block-buffering is suspected
+
+_HINT = (
+    "took a request and has written nothing for 5 s: if it does answer, its output may be block-buffered"
+    " (python -u, jq --unbuffered, sed -u, grep --line-buffered, awk's fflush(), or stdbuf -oL)"
+)
+
+
+class Listener(Protocol):
+    """Who acts on what was said: the process."""
+
+    def made_room(self) -> None:
+        """A request has ended."""
+
+    def answered(self) -> None:
+        """A request got its answer."""
+
+    def retire(self, *, killed_by: str) -> None:
+        """The process can't be trusted with another request."""
+
+    def kill(self, killed_by: str) -> None:
+        """The process must end now."""
+
+
+class Conversation:
+    """The requests in flight and all that the program wrote. Knows no process: `write` sends, `feed` receives."""
+
+    def __init__(self, program: Program, write: Callable[[bytes], None], listener: Listener) -> None:
+        self.ready = Ready(True, "")
+        self.stray_lines = 0
+        self._program = program
+        self._write = write
+        self._listener = listener
+        self._loop = asyncio.get_running_loop()
+        self._session: Session[Flight] = Session()
+        self._hello = Hello()
+        self._lines = LineBuffer(program.launch.limits.line_bytes)
+        self._redact = SharedRedactor(program.redact)
+        self._log = ProgramLog(program.kind.kind, "", self._redact)
+        self._tail = Tail(program.launch.limits.stderr_tail_bytes + SECRET_BYTES_MAX)
+        self._bytes_since_answer = 0
+        self._has_written = False
+        self._hint: asyncio.TimerHandle | None = None
+
+    def __len__(self) -> int:
+        """The requests that the program holds, those among them that were given up too."""
+        return len(self._session)
+
+    @property
+    def flights(self) -> list[Flight]:
+        """The requests whose caller still waits."""
+        return self._session.owners
+
+    @property
+    def log(self) -> ProgramLog:
+        return self._log
+
+    def shown_tail(self) -> str:
+        """The end of stderr since the program was idle."""
+        return shown_tail(self._tail.value(), self._program.launch.limits.stderr_tail_bytes, self._redact)
+
+    # ---- sending ----
+
+    def send(self, request: ReactionRequest, program: Program) -> Flight:
+        """Ask for one request under its own settings; the flight's future gets what comes of it."""
+        self._redact.add(program.redact)
+        if not len(self._session):
+            self._tail.clear()
+            self._bytes_since_answer = 0
+        flight = Flight(
+            program.runtime.new_id(), request, program, self._loop.create_future(), stray_before=self.stray_lines
+        )
+        flight.limit_seconds = program.time_limit(request)
+        if flight.limit_seconds is not None:
+            flight.deadline = self._loop.call_later(max(0.0, flight.limit_seconds), self._expire, flight)
+        self._arm_silence(flight)
+        self._session.send(flight.id, flight)
+        self._write(program.line(flight.id, request, flight.limit_seconds))
+        if not self._has_written and self._hint is None:
+            self._hint = self._loop.call_later(HINT_SECONDS, self._suspect_buffering)
+        return flight
+
+    def give_up(self, flight: Flight, killed_by: str) -> None:
+        """Its caller waits no longer: tell the program if it wants to know, else the process is replaced."""
+        flight.disarm()
+        match self._session.give_up(flight.id):
+            case Action.ASK:
+                self._write(cancel_line(flight.id))
+                grace = self._program.launch.grace_seconds
+                flight.deadline = self._loop.call_later(grace, self._out_of_patience, flight, killed_by)
+            case Action.REPLACE:
+                self._listener.retire(killed_by=killed_by)
+                self._listener.made_room()
+
+    def tell_config(self, settings: RawJson | None) -> None:
+        if self._hello.config:
+            self._write(config_line(settings))
+
+    def tell_shutdown(self) -> None:
+        if self._hello.shutdown:
+            self._write(SHUTDOWN_LINE)
+
+    def fail(self, request_id: str | None, result: TaskFailure | Lost) -> int:
+        """End the request, or all of them, without an answer; how many that were."""
+        waiting = self._session.fail(request_id)
+        for flight in waiting:
+            flight.disarm()
+            flight.land(result)
+        return len(waiting)
+
+    def _arm_silence(self, flight: Flight) -> None:
+        seconds = self._program.launch.progress_timeout_seconds
+        if seconds is not None:
+            flight.silence = self._loop.call_later(seconds, self._silent, flight)
+
+    def _suspect_buffering(self) -> None:
+        if not self._has_written and len(self._session):
+            self._log.host(logging.WARNING, _HINT)
+
+    def _expire(self, flight: Flight) -> None:
+        failure = timeout_failure(max(0.0, flight.limit_seconds or 0.0), self.shown_tail())
+        flight.land(flight.program.redacted(failure))
+        self.give_up(flight, "deadline")
+
+    def _silent(self, flight: Flight) -> None:
+        text = f"the program reported no progress for {self._program.launch.progress_timeout_seconds:g} s"
+        flight.land(Retry(text, reason="NoProgress", code="progress_timeout"))
+        self.give_up(flight, "deadline")
+
+    def _out_of_patience(self, flight: Flight, killed_by: str) -> None:
+        if self._session.out_of_patience(flight.id) is Action.REPLACE:
+            self._listener.retire(killed_by=killed_by)
+            self._listener.made_room()
+
+    # ---- receiving ----
+
+    def feed(self, chunk: bytes) -> None:
+        """Take in what the program wrote to stdout."""
+        self._has_written = True
+        self._bytes_since_answer += len(chunk)
+        for line in self._lines.feed(chunk):
+            self._on_line(line)
+        if self._bytes_since_answer > self._program.launch.limits.stdout_bytes:
+            self._on_flood()
+
+    def feed_stderr(self, chunk: bytes) -> None:
+        self._tail.add(chunk)
+        self._log.stderr(chunk)
+
+    def end(self) -> None:
+        """Nothing more will come: a last line without LF counts."""
+        for line in self._lines.end():
+            self._on_line(line)
+        self._log.end()
+        if self._hint is not None:
+            self._hint.cancel()
+
+    def _on_line(self, line: bytes | Overlong) -> None:
+        message = read_line(line, line_bytes_max=self._lines.line_bytes_max)
+        if type(message) is Answer:
+            self._on_answer(message)
+        elif message is not None:
+            self._on_message(message)
+
+    def _on_answer(self, answer: Answer) -> None:
+        request_id = self._session.meant(answer.id)
+        if request_id is None:
+            self._on_nobodys(answer)
+            return
+        self._bytes_since_answer = 0
+        flight = self._session.owner(request_id)
+        flight.disarm()
+        if self._session.answer(request_id) is Action.DELIVER:
+            flight.land(answer.document)
+            self._listener.answered()
+        self._listener.made_room()
+
+    def _on_nobodys(self, answer: Answer) -> None:
+        """An answer that can't be matched: late, a second one, or without an id that it needs."""
+        self._program.runtime.counters.dropped_answers += 1
+        if answer.id is not None:
+            self._log.host(logging.WARNING, f"dropped an answer with the id {answer.id!r}: nothing in flight has it")
+        elif not len(self._session):
+            self._log.host(logging.WARNING, "dropped an answer without id: nothing is in flight")
+        elif self._session.doubtful:
+            self._log.host(logging.WARNING, "dropped an answer without id: it may be late; the process is replaced")
+            self.fail(None, LOST)
+            self._listener.retire(killed_by="replaced")
+        else:
+            error = ResponseError(
+                "an answer without id while several requests are in flight", code="bad_id", hint="echo the request's id"
+            )
+            self._on_broken(Broken(None, error))
+
+    def _on_message(self, message: Message) -> None:
+        match message:
+            case Log():
+                self._log.notice(message)
+            case Progress():
+                self._on_progress(message)
+            case Ready():
+                self.ready = message
+            case Hello():
+                self._on_hello(message)
+            case Stray():
+                self._on_stray(message)
+            case Broken():
+                self._on_broken(message)
+
+    def _on_hello(self, hello: Hello) -> None:
+        self._hello = hello
+        self._session.cancel_announced = hello.cancel
+        if hello.protocol != PROTOCOL:
+            self._log.host(logging.WARNING, f"speaks protocol {hello.protocol}; this host speaks {PROTOCOL}")
+
+    def _on_progress(self, progress: Progress) -> None:
+        request_id = self._session.meant(progress.id)
+        if request_id is None:
+            return
+        flight = self._session.owner(request_id)
+        if flight.silence is not None:
+            flight.silence.cancel()
+            self._arm_silence(flight)
+        flight.request.progress(progress.fraction, self._redact(progress.message or ""))
+
+    def _on_stray(self, stray: Stray) -> None:
+        self.stray_lines += 1
+        self._program.runtime.counters.stray_lines += 1
+        self._log.stray(stray.start, stray.size)
+        if self._program.launch.strict:
+            shown = stray.start[:200].decode("utf-8", "replace")
+            error = ResponseError(f"a line that is no message: {shown}", code="stray_output", hint="print it on stderr")
+            self._on_broken(Broken(None, error))
+
+    def _on_broken(self, broken: Broken) -> None:
+        request_id = self._session.meant(broken.id) if broken.id is not None else None
+        if broken.id is not None and request_id is None:
+            self._program.runtime.counters.dropped_answers += 1
+            return
+        failure = response_failure(broken.error, alone=request_id is not None or len(self._session) <= 1)
+        failure.message = self._redact(failure.message)
+        if not self.fail(request_id, failure):
+            self._log.host(logging.WARNING, str(failure))
+        self._listener.made_room()
+
+    def _on_flood(self) -> None:
+        limit = self._program.launch.limits.stdout_bytes
+        text = f"the program printed more than {limit} bytes without an answer (limits.stdout_bytes)"
+        alone = len(self._session) <= 1
+        kind = Terminal if alone else Retry
+        hint = "raise limits.stdout_bytes"
+        self.fail(None, kind(text, reason="OutputTooLarge", code="output_too_large", hint=hint))
+        self._listener.kill("limit")
