@@ -34,7 +34,7 @@ class ProgramProvider:
 
     `base_config` is a kind file's default launch config, under the broker's; `fixed_command` is a program that no
     config may change, `default_command` one that applies when no config names another. `path` names the file
-    that declares the kind, for messages. With `sealed_by_default` a resource's own config may only change
+    that the kind comes from. With `sealed_by_default` a resource's own config may only change
     `settings` and `timeout_seconds`, unless the default config says otherwise.
     """
 
@@ -54,7 +54,7 @@ class ProgramProvider:
         self._fixed_command = fixed_command
         self._base = base_config
         self._sealed_by_default = sealed_by_default
-        self._origin = f"{kind} ({path})" if path else str(kind)
+        self._path = path
         self._runtime = run
         self._default = ProviderConfig()
         self._programs: OrderedDict[_Layers, Program] = OrderedDict()
@@ -68,6 +68,11 @@ class ProgramProvider:
     @property
     def kind(self) -> KindVersion:
         return self._kind
+
+    @property
+    def path(self) -> str | None:
+        """The file that the kind comes from, for lists of kinds."""
+        return self._path
 
     @property
     def credit(self) -> int | None:
@@ -118,7 +123,7 @@ class ProgramProvider:
         """Whether the default config is legal, its program is there, and (persistent) alive and willing."""
         reason = self._not_ready_reason()
         if reason and reason != self.readiness_reason:
-            log.warning("%s is not ready: %s", self._origin, reason)
+            log.warning("%s is not ready: %s", self._kind, reason)
         self.readiness_reason = reason
         return not reason
 
