@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable
 from enum import Enum, auto
 
-from stdworker.bridge.program import Program, task_variables
+from stdworker.bridge.program import OFF_LOOP_BYTES, Program, task_variables
 from stdworker.bridge.programlog import ProgramLog
 from stdworker.bridge.redact import SECRET_BYTES_MAX, shown_tail
 from stdworker.bridge.result import (
@@ -31,7 +31,6 @@ from stdworker.process.tail import Tail
 
 LINGER_SECONDS = 1.0  # how long a descendant that holds stdout may still add a response after the leader's exit
 PIPE_BYTES_MAX = 1 << 20  # the most that Linux keeps in a pipe
-OFF_LOOP_BYTES = 65_536
 
 _NOTICE = re.compile(rb'[ \t]*\{[ \t]*"(?:log|progress|ready|reason|hello)"')
 

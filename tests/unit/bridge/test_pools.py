@@ -253,12 +253,12 @@ async def test_tasks_of_a_program_that_keeps_dying_are_given_back(provide, impat
 
 
 async def test_starts_of_a_program_that_keeps_dying_are_spaced_out(provide, runtime, until):
-    await provide(mode="stream", command="false")
+    program = await provide(mode="stream", command="false")
+
     await until(lambda: runtime.counters.restarts == 1)
 
-    await asyncio.sleep(0.2)  # the first delay is at least 0.75 s
-
-    assert runtime.counters.spawned == 1
+    [waiting] = program.provider._pools.values()
+    assert (len(waiting._delayed), runtime.counters.spawned) == (1, 1)
 
 
 # ---- secrets ----
