@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shutil
 import signal
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -64,7 +65,8 @@ def call(command: tuple[str, ...], repeat: int, output: str, **asked: str | None
         environment.choice("LOG_LEVEL", "info", LOG_LEVELS), environment.choice("LOG_FORMAT", "text", LOG_FORMATS)
     )
     program = str(Path(command[0]).absolute()) if os.sep in command[0] else command[0]
-    kind_file = kind_file_beside(Path(program)) if os.sep in program else None
+    located = shutil.which(program) or program
+    kind_file = kind_file_beside(Path(located)) if os.sep in located else None
     request = _request(program, command[1:], kind_file, asked)
     show = as_json if output == "json" else as_text
     sys.exit(asyncio.run(_run_until_interrupted(program, kind_file, [request] * repeat, show)))
@@ -179,13 +181,12 @@ async def _run_until_interrupted(
 async def _run(
     program: str, kind_file: KindFile | None, requests: Sequence[ReactionRequest], show: Callable[[BridgeResult], str]
 ) -> int:
-    runtime = BridgeRuntime()
     provider = ProgramProvider(
         requests[0].kind,
         fixed_command=program,
         base_config=kind_file.default_config if kind_file else None,
         sealed_by_default=kind_file is not None,
-        run=runtime,
+        run=BridgeRuntime(),
     )
     worst = 0
     try:
@@ -195,5 +196,4 @@ async def _run(
             worst = max(worst, exit_status(result))
     finally:
         await provider.close()
-        await runtime.close()
     return worst

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -43,6 +44,11 @@ def load(sources: Sequence[str], forced_type: str | None = None) -> list[Item]:
     Raises ConfigError naming file and line.
     """
     found = [item for document in _documents(sources) for item in items(document, forced_type)]
+    return ordered(found)
+
+
+def ordered(found: Iterable[Item]) -> list[Item]:
+    """In the order in which one may need the other."""
     return sorted(found, key=lambda item: ORDER.index(item.type))
 
 
@@ -63,18 +69,23 @@ def _files(path: Path) -> Iterator[Path]:
     if not path.is_dir():
         yield path
         return
-    found = [
-        file
-        for file in sorted(path.rglob("*"))
-        if file.suffix.lower() in SUFFIXES and file.is_file() and not _skipped(file.relative_to(path))
-    ]
+    found = [file for file in files(path) if file.suffix.lower() in SUFFIXES]
     if not found:
         raise ConfigError(f"{path} holds no file that ends in {', '.join(SUFFIXES)}")
     yield from found
 
 
-def _skipped(path: Path) -> bool:
-    return any(part.startswith(".") or part in SKIPPED_FOLDERS for part in path.parts)
+def files(folder: Path) -> list[Path]:
+    """All files below a folder by name; hidden ones and what package managers keep are passed over."""
+    found: list[Path] = []
+    for root, folders, names in os.walk(folder):
+        folders[:] = [name for name in folders if not _skipped(name)]
+        found += [Path(root, name) for name in names if not _skipped(name)]
+    return sorted(path for path in found if path.is_file())
+
+
+def _skipped(name: str) -> bool:
+    return name.startswith(".") or name in SKIPPED_FOLDERS
 
 
 def items(document: Document, forced_type: str | None = None) -> Iterator[Item]:

@@ -2,35 +2,39 @@
 
 from __future__ import annotations
 
+import logging
 import os
+import re
 import signal
 import socket
 import subprocess
 import sys
 import tempfile
-import time
+import threading
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from concurrent.futures import Future
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import click
-import httpx
 from watchfiles import watch
 
-from stdworker.cli.conctl_apply import Applying, load
+from stdworker.cli.conctl_apply import Applying, Item, files, load, ordered
 from stdworker.cli.conctl_client import Client, Connection, Failed
 from stdworker.errors import ConfigError
 from stdworker.model.documents import SUFFIXES
-from stdworker.model.json_text import loads
+from stdworker.model.json_text import RawJson, loads
+from stdworker.model.kind import KindVersion
+from stdworker.plugins.program_kinds import ProgramKind, find_program_kinds, is_kind
 
+READY = re.compile(rb"ready: REST and docs on (\S+), broker on (\S+), store")
 START_SECONDS_MAX = 20.0
 STOP_SECONDS_MAX = 20.0
 LOOK_MILLISECONDS = 300
 REST_PORT, BROKER_PORT = 8080, 9090
 SHOWN_RESOURCES_MAX = 500
-PROGRAM_PREFIX = "stdworker-kind-"
 
 
 @click.command()
@@ -39,10 +43,12 @@ PROGRAM_PREFIX = "stdworker-kind-"
 def dev(folder: Path, database: str | None) -> None:
     """Run the kinds and resources of FOLDER on an engine and a worker of its own, until Ctrl-C.
 
-    Kind files, configs and resources are applied, and applied again when a file changes.
+    Kind files, configs and resources are applied, and applied again when a file changes; when a program
+    changes, the resources of its kind are reconciled.
     """
     for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
         signal.signal(number, signal.default_int_handler)  # whatever ends us, nothing is left running
+    logging.getLogger("stdworker.kinds").setLevel(logging.ERROR)  # the worker tells it
     with tempfile.TemporaryDirectory(prefix="stdworker-dev-") as scratch, ExitStack() as stack:
         session = Dev(folder.resolve(), Path(scratch), database)
         try:
@@ -52,6 +58,14 @@ def dev(folder: Path, database: str | None) -> None:
             click.echo("\nstopping")
 
 
+class Served(NamedTuple):
+    """What a worker knows of a program when it starts: another one takes another worker."""
+
+    pair: KindVersion
+    program: Path
+    default_config: RawJson | None
+
+
 @dataclass(slots=True)
 class Dev:
     """One run of `dev`."""
@@ -59,49 +73,40 @@ class Dev:
     folder: Path
     scratch: Path
     database: str | None
-    environment: dict[str, str] = field(default_factory=dict)
     server: str = ""
-    served: frozenset[str] = frozenset()
+    environment: dict[str, str] = field(default_factory=dict)
+    client: Client = field(init=False)
     worker: Process | None = None
+    served: frozenset[Served] = frozenset()
     shown: dict[str, str] = field(default_factory=dict)
+    mistakes: set[str] = field(default_factory=set)
 
     def start(self, stack: ExitStack) -> None:
-        rest, broker = free_port(REST_PORT), free_port(BROKER_PORT)
-        self.server = f"http://127.0.0.1:{rest}"
-        self.environment = {
-            **os.environ,
-            "DATABASE_URL": f"sqlite:///{Path(self.database).resolve() if self.database else self.scratch / 'dev.db'}",
-            "LISTEN_ADDR": f"127.0.0.1:{rest}",
-            "BROKER_ADDR_LISTEN": f"127.0.0.1:{broker}",
-            "BROKER_ADDR": f"http://127.0.0.1:{broker}",
-        }
-        engine = stack.enter_context(running("converge", self.environment, "stdworker.cli.engine", "serve"))
-        self.await_engine(engine)
+        self.start_engine(stack)
+        self.client = stack.enter_context(Client(Connection(self.server)))
         stack.callback(self.stop_worker)
-        self.start_worker()
+        self.start_worker(programs(kind_folders(self.folder)))
         click.echo(f"engine {self.server} · docs {self.server}/docs · broker {self.environment['BROKER_ADDR']}")
-        if rest != REST_PORT:
+        if not self.server.endswith(f":{REST_PORT}"):
             click.echo(f"for conctl in another terminal: export CONVERGE_SERVER={self.server}")
 
-    def await_engine(self, engine: Process) -> None:
-        end = time.monotonic() + START_SECONDS_MAX
-        with httpx.Client(trust_env=False) as client:
-            while time.monotonic() < end:
-                if engine.ended:
-                    raise Failed("the engine ended at once")
-                try:
-                    if client.get(f"{self.server}/readyz").is_success:
-                        return
-                except httpx.TransportError:
-                    time.sleep(0.05)
-        raise Failed(f"the engine did not answer within {START_SECONDS_MAX:g} s")
+    def start_engine(self, stack: ExitStack) -> None:
+        """Where the environment says, else on the default ports if they are free, else on any."""
+        database = Path(self.database).resolve() if self.database else self.scratch / "dev.db"
+        for rest, broker in dict.fromkeys([listeners(if_free(REST_PORT), if_free(BROKER_PORT)), listeners(0, 0)]):
+            variables = {"DATABASE_URL": f"sqlite:///{database}", "LISTEN_ADDR": rest, "BROKER_ADDR_LISTEN": broker}
+            engine = Engine({**os.environ, **variables, "LOG_LEVEL": "info"})
+            stack.callback(engine.stop)
+            if addresses := engine.ready():
+                self.server, self.environment["BROKER_ADDR"] = addresses
+                return
+        raise Failed("the engine did not start; it says why above")
 
-    def start_worker(self) -> None:
-        self.served = kinds_in(self.folder)
-        folders = sorted({str(Path(file).parent) for file in self.served})
-        path = os.pathsep.join([*folders, *filter(None, [os.environ.get("STDWORKER_KINDS_PATH")])])
-        environment = {**self.environment, **({"STDWORKER_KINDS_PATH": path} if path else {})}
-        self.worker = Process("worker", environment, "stdworker.cli.worker", "run")
+    def start_worker(self, served: frozenset[Served]) -> None:
+        self.served = served
+        folders = [*map(str, kind_folders(self.folder)), *filter(None, [os.environ.get("STDWORKER_KINDS_PATH")])]
+        variables = {"STDWORKER_KINDS_PATH": os.pathsep.join(folders)} if folders else {}
+        self.worker = Process({**os.environ, **self.environment, **variables}, "stdworker.cli.worker", "run")
 
     def stop_worker(self) -> None:
         if self.worker is not None:
@@ -117,52 +122,73 @@ class Dev:
             self.show_changes()
 
     def reload(self, changed: set[Path]) -> None:
-        """Apply again; another set of programs needs another worker."""
-        if kinds_in(self.folder) != self.served:
-            click.echo("the set of programs changed: restarting the worker")
+        """Apply again; another set of programs needs another worker, an edited program runs again."""
+        served = programs(kind_folders(self.folder))
+        if served != self.served:
+            click.echo("the kinds changed: restarting the worker")
             self.stop_worker()
-            self.start_worker()
+            self.start_worker(served)
         if any(path.suffix in SUFFIXES for path in changed):
             self.apply()
+        for program in served:
+            if program.program in changed:
+                self.reconcile(program.pair)
 
     def apply(self) -> None:
-        """Apply what the folder declares; a mistake in a file is told, and the next change is waited for."""
-        try:
-            with self.client() as client:
-                Applying(client).send(load([str(self.folder)]))
-        except (Failed, ConfigError) as error:
-            click.echo(f"not applied: {error}", err=True)
+        """Apply what the folder declares. A mistake in a file is told once and hinders no other file."""
+        found: list[Item] = []
+        mistakes: set[str] = set()
+        for path in files(self.folder):
+            if path.suffix.lower() in SUFFIXES:
+                try:
+                    found += load([str(path)])
+                except ConfigError as error:
+                    mistakes.add(str(error))
+        for mistake in sorted(mistakes - self.mistakes):
+            click.echo(f"not applied: {mistake}", err=True)
+        self.mistakes = mistakes
+        with told():
+            Applying(self.client).send(ordered(found))
+
+    def reconcile(self, pair: KindVersion) -> None:
+        with told():
+            for resource in self.resources(kind=pair.kind):
+                if resource["kind_version"] == pair.version:
+                    self.client.call("POST", f"/resources/{pair.kind}/{resource['name']}/reconcile")
 
     def show_changes(self) -> None:
         """One line for each resource whose phase, or failure, is another than the last time."""
-        try:
-            with self.client() as client:
-                found = [loads(item) for item in client.items("/resources", "resources", {}, SHOWN_RESOURCES_MAX).items]
-        except Failed as error:
-            click.echo(error.message, err=True)
-            return
-        now = {f"{resource['kind']}/{resource['name']}": line(resource) for resource in found}
-        for name, told in sorted(now.items() - self.shown.items()):
-            click.echo(f"  {name}: {told}")
-        for name in self.shown.keys() - now.keys():
-            click.echo(f"  {name}: deleted")
-        self.shown = now
+        with told():
+            now = {f"{resource['kind']}/{resource['name']}": line(resource) for resource in self.resources()}
+            for name, state in sorted(now.items() - self.shown.items()):
+                click.echo(f"  {name}: {state}")
+            for name in self.shown.keys() - now.keys():
+                click.echo(f"  {name}: deleted")
+            self.shown = now
 
-    def client(self) -> Client:
-        return Client(Connection(self.server))
+    def resources(self, **query: str) -> list[dict[str, Any]]:
+        return [loads(item) for item in self.client.items("/resources", "resources", query, SHOWN_RESOURCES_MAX).items]
+
+
+@contextmanager
+def told() -> Iterator[None]:
+    """What the engine refuses is told; the next change may mend it."""
+    try:
+        yield
+    except Failed as error:
+        click.echo(error.message, err=True)
 
 
 class Process:
     """One of our own commands; it logs to our terminal."""
 
-    def __init__(self, name: str, environment: Mapping[str, str], module: str, *arguments: str) -> None:
-        code = f"from {module} import main; main()"
-        self.name = name
+    def __init__(self, environment: Mapping[str, str], module: str, command: str, stderr: int | None = None) -> None:
         # Its own session: Ctrl-C reaches us alone, and we stop it in order.
         self.popen = subprocess.Popen(
-            [sys.executable, "-c", code, *arguments],
+            [sys.executable, "-c", f"from {module} import main; main()", command],
             env=dict(environment),
             stdin=subprocess.DEVNULL,
+            stderr=stderr,
             start_new_session=True,
         )
 
@@ -180,32 +206,69 @@ class Process:
             self.popen.wait()
 
 
-@contextmanager
-def running(name: str, environment: Mapping[str, str], module: str, *arguments: str) -> Iterator[Process]:
-    process = Process(name, environment, module, *arguments)
-    try:
-        yield process
-    finally:
-        process.stop()
+class Engine(Process):
+    """`converge serve`; its log, passed on to our terminal, tells which addresses it has."""
+
+    def __init__(self, environment: Mapping[str, str]) -> None:
+        super().__init__(environment, "stdworker.cli.engine", "serve", stderr=subprocess.PIPE)
+        self._addresses: Future[tuple[str, str] | None] = Future()
+        self._relay = threading.Thread(target=self._pass_on, daemon=True)
+        self._relay.start()
+
+    def ready(self) -> tuple[str, str] | None:
+        """The addresses of REST and broker once it serves; None when it ends instead, or takes too long."""
+        try:
+            return self._addresses.result(START_SECONDS_MAX)
+        except TimeoutError:
+            return None
+
+    def stop(self) -> None:
+        super().stop()
+        self._relay.join()
+
+    def _pass_on(self) -> None:
+        assert self.popen.stderr is not None
+        with self.popen.stderr as lines:
+            for line in lines:
+                with suppress(OSError):
+                    sys.stderr.buffer.write(line)
+                    sys.stderr.buffer.flush()
+                if not self._addresses.done() and (match := READY.search(line)):
+                    self._addresses.set_result((match[1].decode(), match[2].decode()))
+        if not self._addresses.done():
+            self._addresses.set_result(None)
 
 
-def kinds_in(folder: Path) -> frozenset[str]:
-    """The files that make programs of a folder kinds."""
-    found = [*folder.rglob("*.kind.*"), *folder.rglob(f"{PROGRAM_PREFIX}*")]
-    return frozenset(str(path) for path in found if path.is_file() and "node_modules" not in path.parts)
+def kind_folders(folder: Path) -> list[Path]:
+    """The folders that hold kind files, or programs that are kinds by their name."""
+    return sorted({path.parent for path in files(folder) if is_kind(path.name)})
 
 
-def free_port(wanted: int) -> int:
-    """`wanted` if nobody listens there, else any."""
-    for port in (wanted, 0):
-        with socket.socket() as probe:
-            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            try:
-                probe.bind(("127.0.0.1", port))
-            except OSError:
-                continue
-            return int(probe.getsockname()[1])
-    raise Failed("no port is free on 127.0.0.1")
+def programs(folders: list[Path]) -> frozenset[Served]:
+    """Every program of these folders that is a kind."""
+    return frozenset(
+        Served(found.pair, found.program, found.kind_file.default_config if found.kind_file else None)
+        for found in find_program_kinds(folders)
+        if isinstance(found, ProgramKind)
+    )
+
+
+def listeners(rest_port: int, broker_port: int) -> tuple[str, str]:
+    """The addresses of REST and broker: those of the environment, else these ports of this machine alone."""
+    ports = {"LISTEN_ADDR": rest_port, "BROKER_ADDR_LISTEN": broker_port}
+    rest, broker = (os.environ.get(name, f"127.0.0.1:{port}") for name, port in ports.items())
+    return rest, broker
+
+
+def if_free(port: int) -> int:
+    """The port if nobody listens there, else 0: any."""
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError:
+            return 0
+    return port
 
 
 def line(resource: dict[str, Any]) -> str:

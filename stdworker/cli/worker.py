@@ -22,7 +22,7 @@ from stdworker.cli.settings import given, settings_options
 from stdworker.errors import SettingsError, StdworkerError
 from stdworker.host.loader import Plugins
 from stdworker.host.registry import Registry
-from stdworker.model.settings import WorkerSettings
+from stdworker.model.settings import Environment, WorkerSettings
 
 log = logging.getLogger("stdworker.worker")
 
@@ -52,6 +52,8 @@ ELSEWHERE = {"call": "stdworker.cli.call", "dev": "stdworker.cli.dev"}  # comman
 class Commands(click.Group):
     """Our commands, and those that plugins add; plugins are loaded only when none of ours is meant."""
 
+    _plugins_asked = False
+
     def list_commands(self, ctx: click.Context) -> list[str]:
         self._add_those_of_plugins()
         return sorted({*super().list_commands(ctx), *ELSEWHERE})
@@ -64,9 +66,11 @@ class Commands(click.Group):
         return super().get_command(ctx, cmd_name)
 
     def _add_those_of_plugins(self) -> None:
+        if self._plugins_asked:
+            return
+        self._plugins_asked = True
         ours = dict(self.commands)
-        allowed = WorkerSettings.from_environment(os.environ, dials=False).plugins
-        Plugins.load(allowed=allowed).add_commands(self)
+        Plugins.load(allowed=Environment(os.environ).names("STDWORKER_PLUGINS", ()) or None).add_commands(self)
         self.commands.update(ours)
 
 

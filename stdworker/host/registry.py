@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from stdworker.errors import PluginError, SettingsError
 from stdworker.model.kind import KIND, VERSION_MAX, KindVersion
 from stdworker.model.task import Provider
+
+log = logging.getLogger("stdworker.plugins")
 
 _MEMBERS = ("kind", "work", "on_config", "ready")
 
@@ -52,6 +55,8 @@ class Registry(Mapping[KindVersion, Provider]):
             raise SettingsError(
                 "WORKER_KINDS", ",".join(names), f"kinds that are served: {served}", hint=f"missing: {missing[0]}"
             )
+        for name in missing:
+            log.warning("WORKER_KINDS names %s, which nothing serves; a broken plugin may be why", name)
         return Registry(self._served[pair] for pair in allowed)
 
     def __getitem__(self, pair: KindVersion) -> Provider:

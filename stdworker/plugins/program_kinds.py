@@ -50,6 +50,11 @@ def find_program_kinds(folders: Iterable[Path]) -> Iterator[ProgramKind | Config
                 yield item
 
 
+def is_kind(name: str) -> bool:
+    """Whether a file of this name is a kind file, or a program that is a kind by its name."""
+    return _told_by(name) != ("", "")
+
+
 def kind_file_beside(program: Path) -> KindFile | None:
     """The kind file that describes an executable, if there is one. Raises ConfigError if it is malformed."""
     told = (program.name, program.name.removeprefix(PREFIX), program.stem)

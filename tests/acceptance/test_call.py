@@ -264,6 +264,18 @@ def test_a_kind_file_beside_the_program_names_kind_reaction_and_config(program, 
     }.items() <= request.items()
 
 
+def test_a_program_on_path_is_found_by_its_bare_name_and_so_is_its_kind_file(program, tmp_path):
+    kind_file = {"kind": "greeter", "kind_version": 3, "reactions": []}
+    (tmp_path / "greeter@3.kind.json").write_text(json.dumps(kind_file))
+    program(ECHO, "stdworker-kind-greeter@3")
+    environment = os.environ | {"PATH": f"{tmp_path}{os.pathsep}{os.environ['PATH']}"}
+
+    status, found = told("stdworker-kind-greeter@3", env=environment)
+
+    assert status == 0
+    assert found["outcome"]["status"]["kind_version"] == 3
+
+
 def test_a_kind_file_seals_what_an_override_may_not_touch(program, tmp_path):
     kind_file = {"kind": "greeter", "kind_version": 1, "reactions": []}
     (tmp_path / "greeter.kind.json").write_text(json.dumps(kind_file))

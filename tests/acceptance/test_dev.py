@@ -4,6 +4,7 @@ import contextlib
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -34,9 +35,10 @@ pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("dev")]
 class Dev:
     """`stdworker dev` as a process; what it prints is read as it comes."""
 
-    def __init__(self, folder):
+    def __init__(self, folder, *options):
         self.process = subprocess.Popen(
-            [str(BIN / "stdworker"), "dev", str(folder)],
+            [str(BIN / "stdworker"), "dev", str(folder), *options],
+            env=os.environ | {"LISTEN_ADDR": "127.0.0.1:0", "BROKER_ADDR_LISTEN": "127.0.0.1:0"},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -113,8 +115,8 @@ def folder(tmp_path):
 def dev():
     started = []
 
-    def start(folder):
-        started.append(Dev(folder))
+    def start(folder, *options):
+        started.append(Dev(folder, *options))
         return started[-1]
 
     yield start
@@ -133,13 +135,13 @@ def status(session):
     return found["status"]
 
 
-def wait_until_status(session, text):
+def wait_until_status(session, text, *, member="text"):
     """The engine tells when it is settled; that it is about the newest edit, only the status tells."""
     deadline = threading.Event()
     timer = threading.Timer(HANG_SECONDS, deadline.set)
     timer.start()
     try:
-        while (found := status(session)) != {"text": text}:
+        while (found := status(session)) != {member: text}:
             assert not deadline.wait(0.05), found
     finally:
         timer.cancel()
@@ -185,6 +187,42 @@ def test_a_new_kind_is_served(dev, folder):
     assert session.stop() == 0
 
 
+def test_an_edited_program_runs_again(dev, folder):
+    session = dev(folder)
+    session.said(r"greeter/ada: Ready")
+
+    (folder / "greeter").write_text(PROGRAM.replace("text", "words"))
+
+    wait_until_status(session, "Hello Ada", member="words")
+    assert session.stop() == 0
+
+
+def test_a_program_that_comes_after_its_kind_file_is_served(dev, folder):
+    (folder / "greeter").chmod(0o644)
+    session = dev(folder)
+    session.said(r"greeter is not an executable file")
+
+    (folder / "greeter").chmod(0o755)
+
+    session.said(r"greeter/ada: Ready")
+    assert session.stop() == 0
+
+
+def test_files_that_are_no_documents_of_ours_are_told_once_and_hinder_nothing(dev, folder):
+    (folder / "package.json").write_text('{"name": "x", "version": "1"}')
+    (folder / "node_modules").mkdir()
+    (folder / "node_modules" / "package.json").write_text("{")
+    session = dev(folder)
+    session.said(r"greeter/ada: Ready")
+
+    (folder / "ada.yaml").write_text(RESOURCE % "Grace")
+    wait_until_status(session, "Hello Grace")
+
+    assert session.stop() == 0
+    assert session.output.count("not applied") == 1
+    assert re.search(r"not applied: .*package\.json:1", session.output)
+
+
 def test_a_mistake_in_a_file_is_told_and_the_next_edit_is_applied(dev, folder):
     session = dev(folder)
     session.said(r"greeter/ada: Ready")
@@ -206,21 +244,31 @@ def test_a_folder_that_is_not_there_is_a_usage_error(tmp_path):
     assert "nowhere" in done.stderr
 
 
-def test_the_state_is_kept_in_a_file_if_asked(dev, folder, tmp_path):
-    database = tmp_path / "kept.db"
-    environment = os.environ | {"PATH": os.environ["PATH"]}
-    process = subprocess.Popen(
-        [str(BIN / "stdworker"), "dev", str(folder), "--database", str(database)],
-        env=environment,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    )
-    with process.stdout as output:
-        assert any("greeter/ada: Ready" in line for line in output)
-        process.send_signal(signal.SIGINT)
-        for _ in output:
-            pass
+def test_the_state_is_kept_in_a_file_if_asked(dev, folder, tmp_path_factory):
+    database = tmp_path_factory.mktemp("state") / "kept.db"
+    first = dev(folder, "--database", str(database))
+    first.said(r"resource greeter/ada created")
+    first.said(r"greeter/ada: Ready")
+    assert first.stop() == 0
 
-    assert process.wait(HANG_SECONDS) == 0
-    assert database.stat().st_size > 0
+    second = dev(folder, "--database", str(database))
+
+    second.said(r"resource greeter/ada unchanged")
+    assert second.stop() == 0
+
+
+def test_an_engine_that_cannot_start_is_an_error_and_leaves_nothing(folder):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        address = f"127.0.0.1:{taken.getsockname()[1]}"
+        done = subprocess.run(
+            [str(BIN / "stdworker"), "dev", str(folder)],
+            env=os.environ | {"LISTEN_ADDR": address, "BROKER_ADDR_LISTEN": "127.0.0.1:0"},
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=HANG_SECONDS,
+        )
+
+    assert done.returncode == 1
+    assert f"LISTEN_ADDR is '{address}'; expected an address that is free" in done.stderr
+    assert done.stderr.splitlines()[-1] == "Error: the engine did not start; it says why above"

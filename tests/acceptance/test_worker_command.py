@@ -128,6 +128,17 @@ def test_help_shows_our_commands_and_those_of_plugins(environment):
         assert f"\n  {command} " in shown
 
 
+def test_help_needs_no_setting_to_be_right(environment):
+    assert run("--help", **environment, LOG_LEVEL="loud").returncode == 0
+
+
+def test_a_command_that_is_not_there_is_a_usage_error(environment):
+    done = run("nowhere", **environment)
+
+    assert done.returncode == 2
+    assert "No such command 'nowhere'" in done.stderr
+
+
 def test_a_command_of_a_plugin_runs_and_ours_stay_ours(environment):
     assert run("mark", **environment).stdout == "marked\n"
     assert run("mark", **environment).returncode == 0

@@ -78,8 +78,9 @@ def test_a_name_that_nothing_serves_is_an_error_that_says_what_is_served(names):
         registry("disk", "vm").only(names)
 
 
-def test_a_name_of_a_broken_plugin_is_tolerated_while_something_is_left():
+def test_a_name_of_a_broken_plugin_is_told_and_tolerated_while_something_is_left(caplog):
     assert list(registry("disk", "vm").only(["disk", "gone"], missing_allowed=True)) == [KindVersion("disk")]
+    assert caplog.messages == ["WORKER_KINDS names gone, which nothing serves; a broken plugin may be why"]
     with pytest.raises(SettingsError):
         registry("disk").only(["gone"], missing_allowed=True)
 
