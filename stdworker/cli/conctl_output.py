@@ -112,8 +112,11 @@ class _Dumper(yaml.SafeDumper):
         return True
 
 
+_LIKE_A_NUMBER = re.compile(r"[-+]?[.0-9][0-9A-Za-z_.+-]*")  # to a reader of YAML 1.2; the dumper knows 1.1 only
+
+
 def _text(dumper: yaml.SafeDumper, data: str) -> yaml.ScalarNode:
-    style = None
+    style = "'" if _LIKE_A_NUMBER.fullmatch(data) else None
     if not data.isprintable():
         style = "|" if data.replace("\n", "").isprintable() else '"'
     return dumper.represent_scalar("tag:yaml.org,2002:str", data, style=style)

@@ -45,6 +45,8 @@ def test_indented_json_is_the_same_document(value):
 
 
 @example({"a": "x\n\n"})
+@example("0E0")
+@example("0o7")
 @example({"\x85": "\u2028"})
 @given(json_values.filter(lambda value: value is not None and not isinstance(value, list)))
 def test_printed_yaml_is_read_back_as_the_same_document(value):
