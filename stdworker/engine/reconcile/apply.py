@@ -10,7 +10,7 @@ from stdworker.engine.reconcile.kinds import Kind
 from stdworker.engine.reconcile.unit import UnitOfWork
 from stdworker.engine.store import lists
 from stdworker.engine.store.records import UNSET, Applied, ApplyDocument, Declared, ResourceRecord
-from stdworker.engine.store.rows import Node
+from stdworker.engine.store.rows import DELETE, RECONCILE, Node, task_id
 from stdworker.errors import Conflict, Invalid, NotFound, RequestError
 from stdworker.model.json_text import ascii_line, equal, loads
 from stdworker.model.kind import KIND, RESOURCE_NAME, KindVersion
@@ -89,7 +89,7 @@ def _existing(uow: UnitOfWork, ref: Ref) -> Node:
 def _seen(uow: UnitOfWork, node: Node) -> lists.Seen:
     ids = [id for id in (node.owner_id, node.root_id) if id is not None]
     refs = lists.refs(uow.db, ids) if ids else {}
-    task = uow.tasks.get(node.id * 4 + int(state.is_deleting(node)))
+    task = uow.tasks.get(task_id(node.id, DELETE if state.is_deleting(node) else RECONCILE))
     return lists.Seen(node, task, refs.get(node.owner_id or 0), refs.get(node.root_id or 0))
 
 

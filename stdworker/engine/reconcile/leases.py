@@ -10,7 +10,7 @@ from stdworker.engine.reconcile.tokens import new_tokens, row_id
 from stdworker.engine.reconcile.unit import UnitOfWork, clean, until
 from stdworker.engine.store import tasks
 from stdworker.engine.store.records import Claim, Settlement, VoidedLease, Want
-from stdworker.engine.store.rows import DELETE, TASK_TYPES, TaskRow
+from stdworker.engine.store.rows import DELETE, TaskRow, resource_of, task_id, task_ids
 from stdworker.engine.store.tasks import LeaseRow, Ready
 from stdworker.model.config import ProviderConfig
 from stdworker.model.json_text import RawJson
@@ -77,7 +77,7 @@ def _seats(wants: list[Want]) -> Iterator[str]:
 
 
 def _stage(kind: Kind, ready: Ready) -> Stage | None:
-    if ready.id % TASK_TYPES == DELETE:
+    if ready.id == task_id(ready.resource_id, DELETE):
         return Stage.DELETE
     return schedule.next_stage(kind, ready, ready.reasons, ready.done)
 
@@ -156,9 +156,8 @@ def reap(uow: UnitOfWork, silent: Sequence[LeaseRow]) -> int:
 
 def _lock(uow: UnitOfWork, leases: Sequence[Lease]) -> list[TaskRow]:
     by_id = {id: lease for lease in leases if (id := row_id(lease)) is not None}
-    resources = [id // TASK_TYPES for id in by_id]
-    uow.lock(resources)
-    uow.lock_tasks(resources)
+    uow.lock([resource_of(id) for id in by_id])
+    uow.lock_rows(by_id)
     found = [(uow.tasks.get(id), lease) for id, lease in by_id.items()]
     return [row for row, lease in found if row is not None and (row.token, row.epoch) == lease]
 
@@ -196,5 +195,5 @@ def voided(uow: UnitOfWork, broker: str) -> list[VoidedLease]:
 
 def is_idle(uow: UnitOfWork, resource_id: int) -> bool:
     """Has the resource no leased task?"""
-    rows = (uow.tasks.get(resource_id * TASK_TYPES + kind) for kind in range(TASK_TYPES))
+    rows = map(uow.tasks.get, task_ids(resource_id))
     return not any(row is not None and row.claimed_by is not None for row in rows)

@@ -17,7 +17,7 @@ from stdworker.engine.reconcile.tokens import row_id
 from stdworker.engine.reconcile.unit import UnitOfWork
 from stdworker.engine.store import edges, nodes
 from stdworker.engine.store.records import Settlement
-from stdworker.engine.store.rows import DELETE, Node, TaskRow
+from stdworker.engine.store.rows import DELETE, Node, TaskRow, resource_of
 from stdworker.errors import JsonError
 from stdworker.model.json_text import ascii_line, dumps
 from stdworker.model.kind import Emit, Stage
@@ -28,9 +28,9 @@ STATUS_BYTES_MAX = 50 << 20
 
 def settle(uow: UnitOfWork, settlements: Sequence[Settlement]) -> list[bool]:
     """Apply results; False for each that is stale."""
-    ids = {row_id(settlement.lease): settlement for settlement in settlements}
-    uow.lock([id // 4 for id in ids if id is not None])
-    uow.lock_tasks([id // 4 for id in ids if id is not None])
+    ids = {id for settlement in settlements if (id := row_id(settlement.lease)) is not None}
+    uow.lock([resource_of(id) for id in ids])
+    uow.lock_rows(ids)
     return [_settle(uow, settlement) for settlement in settlements]
 
 

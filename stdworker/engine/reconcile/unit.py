@@ -20,7 +20,7 @@ from stdworker.engine.reconcile.kinds import Kinds
 from stdworker.engine.reconcile.watch import TOPICS, Hint, Topic
 from stdworker.engine.store import catalog, edges, events, nodes, tasks
 from stdworker.engine.store.contract import Connection
-from stdworker.engine.store.rows import Node, TaskRow
+from stdworker.engine.store.rows import Node, TaskRow, task_ids
 from stdworker.model.kind import KindVersion, Phase
 from stdworker.model.resource import Ref
 
@@ -103,7 +103,11 @@ class UnitOfWork:
 
     def lock_tasks(self, resource_ids: Collection[int]) -> None:
         """Load all queue rows of some resources into `tasks`."""
-        for row in tasks.lock_of(self.db, resource_ids):
+        self.lock_rows([id for resource in resource_ids for id in task_ids(resource)])
+
+    def lock_rows(self, ids: Collection[int]) -> None:
+        """Load some queue rows into `tasks`."""
+        for row in tasks.lock(self.db, ids):
             if row.id not in self._tasks_removed:
                 self.tasks.setdefault(row.id, row)
 

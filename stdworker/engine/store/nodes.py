@@ -103,15 +103,6 @@ def remove(db: Connection, ids: Collection[int]) -> None:
         db.run(f"DELETE FROM {table} WHERE {column} IN (SELECT * FROM IDS(ids))", ids=sorted(ids))
 
 
-def owner_chain(db: Connection, ids: Collection[int]) -> list[int]:
-    """The ids with those of all their owners, up to the roots."""
-    statement = (
-        "WITH RECURSIVE above(id) AS (SELECT * FROM IDS(ids) UNION SELECT n.owner_id FROM resources n"
-        " JOIN above a ON n.id = a.id WHERE n.owner_id IS NOT NULL) SELECT id FROM above"
-    )
-    return [row[0] for row in db.fetch(statement, ids=sorted(ids))]
-
-
 def subtree(db: Connection, id: int) -> list[int]:
     return [row[0] for row in db.fetch(_SUBTREE + " SELECT id FROM below ORDER BY id", id=id)]
 

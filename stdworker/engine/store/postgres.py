@@ -25,6 +25,16 @@ LISTEN_AGAIN_SECONDS = 1.0
 RECHECK_LOCK = 0x5354_4457_0001  # "STDW", the first lock
 MIGRATION_LOCK = 0x5354_4457_0002
 
+# A writer's statements find all their rows by index, however small the tables are, and are planned once.
+_WRITER = (
+    "enable_seqscan = off",
+    "enable_hashjoin = off",
+    "enable_mergejoin = off",
+    "jit = off",
+    "plan_cache_mode = force_generic_plan",
+)
+_READER = ("default_transaction_read_only = on",)
+
 _TYPES = {"int": "bigint", "bool": "boolean", "real": "double precision", "text": "text"}
 _PARAMETER = re.compile(r":(\w+)\b")
 _RETRYABLE = (psycopg.errors.SerializationFailure, psycopg.errors.DeadlockDetected, psycopg.errors.UniqueViolation)
@@ -80,8 +90,8 @@ class PostgresConnection:
     def _connect(self) -> psycopg.Connection[Row]:
         db = psycopg.connect(self._url, autocommit=True, connect_timeout=CONNECT_SECONDS)
         db.prepare_threshold = 2
-        if self._read_only:
-            db.execute("SET default_transaction_read_only = on")
+        for setting in _READER if self._read_only else _WRITER:
+            db.execute(f"SET {setting}")
         return db
 
     def begin(self) -> None:

@@ -10,8 +10,9 @@ from stdworker.model.resource import Ref
 RECONCILE, DELETE = 0, 1
 """Task types; a resource has at most one queue row of each."""
 
-TASK_TYPES = 4
-TASK_TYPE_NAMES = ("reconcile", "delete", "operate")
+TASK_TYPE_NAMES = ("reconcile", "delete")
+ROWS_PER_RESOURCE = 4
+"""The ids of queue rows leave room for task types to come."""
 
 
 @dataclass(slots=True, eq=False)
@@ -103,7 +104,7 @@ class TaskRow:
 
     @property
     def task_type(self) -> int:
-        return self.id % TASK_TYPES
+        return self.id % ROWS_PER_RESOURCE
 
     @property
     def pair(self) -> KindVersion:
@@ -161,8 +162,13 @@ KIND_COLUMNS = tuple(field.name for field in fields(KindRow))
 
 def task_ids(resource_id: int) -> range:
     """The queue rows that a resource may have."""
-    return range(resource_id * TASK_TYPES, (resource_id + 1) * TASK_TYPES)
+    first = resource_id * ROWS_PER_RESOURCE
+    return range(first, first + len(TASK_TYPE_NAMES))
 
 
 def task_id(resource_id: int, task_type: int) -> int:
-    return resource_id * TASK_TYPES + task_type
+    return resource_id * ROWS_PER_RESOURCE + task_type
+
+
+def resource_of(task_id: int) -> int:
+    return task_id // ROWS_PER_RESOURCE

@@ -7,7 +7,7 @@ from operator import attrgetter
 from typing import Any, NamedTuple
 
 from stdworker.engine.store.contract import Connection
-from stdworker.engine.store.rows import TASK_COLUMNS, TaskRow, task_ids
+from stdworker.engine.store.rows import TASK_COLUMNS, TaskRow
 from stdworker.engine.store.sql import selected, update, upsert
 from stdworker.model.kind import KindVersion
 
@@ -108,11 +108,6 @@ class LeaseRow(NamedTuple):
 
 def lock(db: Connection, ids: Collection[int]) -> list[TaskRow]:
     return [TaskRow(*row) for row in db.fetch(_LOCK, ids=sorted(ids))] if ids else []
-
-
-def lock_of(db: Connection, resource_ids: Collection[int]) -> list[TaskRow]:
-    """All queue rows of some resources."""
-    return lock(db, [task for id in resource_ids for task in task_ids(id)])
 
 
 def ready(db: Connection, limits: Sequence[tuple[KindVersion, int]], until: int) -> list[Ready]:

@@ -7,7 +7,7 @@ import pytest
 from stdworker.engine.reconcile import state
 from stdworker.engine.store import catalog, edges, events, lists, nodes, tasks
 from stdworker.engine.store.records import ResourceFilter
-from stdworker.engine.store.rows import DELETE, RECONCILE, ConfigRow, EdgeRow, KindRow, Node, TaskRow, task_id
+from stdworker.engine.store.rows import DELETE, RECONCILE, ConfigRow, EdgeRow, KindRow, Node, TaskRow, task_id, task_ids
 from stdworker.engine.store.schema import FOREVER_MS
 from stdworker.model.kind import KindVersion, Phase
 from stdworker.model.resource import Ref
@@ -99,7 +99,7 @@ def test_labels_are_replaced_and_found(db):
 def test_a_queue_row_comes_back_as_it_was_stored(db):
     [node] = add(db, "a")
     row = queue(db, node, position=2**60, progress=0.5, progress_message="half", emitted='[["A"]]', heartbeat_at=3)
-    [found] = tasks.lock_of(db, [node.id])
+    [found] = tasks.lock(db, [row.id])
     assert members(found) == members(row)
 
 
@@ -139,7 +139,7 @@ def test_removing_a_resource_removes_all_that_is_about_it(db):
     nodes.wait_for(db, [("kind:x@1", a.id)])
     nodes.remove(db, [a.id])
     assert nodes.lock(db, [a.id, b.id])[0].id == b.id
-    assert tasks.lock_of(db, [a.id]) == edges.owned(db, 9) == nodes.stop_waiting(db, ["kind:x@1"]) == []
+    assert tasks.lock(db, task_ids(a.id)) == edges.owned(db, 9) == nodes.stop_waiting(db, ["kind:x@1"]) == []
 
 
 def test_the_deletion_set_holds_what_is_owned_and_what_depends_circles_included(db):

@@ -13,6 +13,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from stdworker.engine.reconcile import state
 from stdworker.engine.store import lists, nodes, tasks
 from stdworker.engine.store.records import ResourceFilter
+from stdworker.engine.store.rows import task_ids
 from stdworker.errors import Conflict
 from stdworker.model.kind import KindVersion
 from stdworker.model.outcome import Condition, Outcome
@@ -173,7 +174,7 @@ def check_books(db):
             sums[node.owner_id][0] += contribution[0]
             sums[node.owner_id][1] += contribution[1]
     assert {node.id: [node.unsettled, node.unready] for node in all_nodes} == sums
-    for row in tasks.lock_of(db, ids):
+    for row in tasks.lock(db, [task for id in ids for task in task_ids(id)]):
         assert row.resource_id in sums
     assert len(lists.find(db, ResourceFilter(), 1000, None)) == len(all_nodes)
 
