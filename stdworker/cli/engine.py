@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 import logging
 import os
 import signal
@@ -13,6 +12,7 @@ from typing import Any
 import click
 
 import stdworker
+from stdworker.cli.collector import spare_the_collector
 from stdworker.cli.logs import set_up_logging
 from stdworker.cli.settings import given, settings_options
 from stdworker.errors import SettingsError, StdworkerError
@@ -20,7 +20,6 @@ from stdworker.errors import SettingsError, StdworkerError
 log = logging.getLogger("stdworker.server")
 
 SWITCH_SECONDS = 0.001  # between the store's thread and the loop: 5 ms, the default, delays every answer
-GC_ALLOCATIONS, GC_GENERATIONS = 50_000, 20
 
 VARIABLES = {
     "DATABASE_URL": "Where state is kept: sqlite:///FILE or postgresql://… [sqlite:///converge.db]",
@@ -77,16 +76,6 @@ def serve(**options: str | None) -> None:
         raise click.ClickException(str(error)) from None
 
 
-def _spare_the_collector() -> None:
-    """What the start made is never garbage, and tasks in flight are not worth looking for some at each step.
-
-    A quarter of the engine's time under load was spent in full collections.
-    """
-    gc.collect()
-    gc.freeze()
-    gc.set_threshold(GC_ALLOCATIONS, GC_GENERATIONS, GC_GENERATIONS)
-
-
 async def _serve(settings: Any) -> int:
     from stdworker.engine.server import Server
 
@@ -97,7 +86,7 @@ async def _serve(settings: Any) -> int:
         asyncio.get_running_loop().add_signal_handler(number, _on_signal, number, received, stop, abort)
     try:
         async with Server(settings) as server:
-            _spare_the_collector()
+            spare_the_collector()
             await server.run(stop, abort)
     except ExceptionGroup as group:
         raise _first_of(group) from group

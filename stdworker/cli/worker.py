@@ -16,6 +16,7 @@ from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 import stdworker
+from stdworker.cli.collector import spare_the_collector
 from stdworker.cli.logs import set_up_logging
 from stdworker.cli.plugins import kinds, plugins
 from stdworker.cli.settings import given, settings_options
@@ -134,6 +135,7 @@ def run(**options: str | None) -> None:
     if settings.plugins_strict:
         plugins.refuse_broken()
     registry = registry.only(settings.kinds, missing_allowed=bool(plugins.broken))
+    spare_the_collector()
     sys.exit(asyncio.run(_serve(registry, settings, plugins)))
 
 
