@@ -144,7 +144,7 @@ class Kinds:
     """All published kinds as of one revision; replaced as a whole when the store has a newer one."""
 
     revision: int = -1
-    by_pair: dict[KindVersion, Kind] = field(default_factory=dict)
+    by_pair: dict[tuple[str, int], Kind] = field(default_factory=dict)
     default_revisions: dict[KindVersion, int] = field(default_factory=dict)
 
     @classmethod
@@ -161,7 +161,7 @@ class Kinds:
     def __iter__(self) -> Iterator[Kind]:
         return iter(self.by_pair.values())
 
-    def get(self, pair: KindVersion) -> Kind | None:
+    def get(self, pair: tuple[str, int]) -> Kind | None:
         return self.by_pair.get(pair)
 
 

@@ -25,18 +25,20 @@ from stdworker.model.outcome import Outcome
 
 STATUS_BYTES_MAX = 50 << 20
 
+# Emits that are members of an outcome, by the same names.
+_OUTCOME_EMITS = frozenset((Emit.STATUS, Emit.CONDITIONS, Emit.CHILDREN, Emit.EDGES, Emit.CONFIGS))
+
 
 def settle(uow: UnitOfWork, settlements: Sequence[Settlement]) -> list[bool]:
     """Apply results; False for each that is stale."""
-    ids = {id for settlement in settlements if (id := row_id(settlement.lease)) is not None}
-    uow.lock([resource_of(id) for id in ids])
-    uow.lock_rows(ids)
-    return [_settle(uow, settlement) for settlement in settlements]
+    ids = [row_id(settlement.lease) for settlement in settlements]
+    known = {id for id in ids if id is not None}
+    uow.lock([resource_of(id) for id in known])
+    uow.lock_rows(known)
+    return [_settle(uow, settlement, uow.tasks.get(id or 0)) for settlement, id in zip(settlements, ids, strict=True)]
 
 
-def _settle(uow: UnitOfWork, settlement: Settlement) -> bool:
-    id = row_id(settlement.lease)
-    row = uow.tasks.get(id) if id is not None else None
+def _settle(uow: UnitOfWork, settlement: Settlement, row: TaskRow | None) -> bool:
     if row is None or (row.token, row.epoch, row.stage) != (*settlement.lease, settlement.stage):
         return False
     node = uow.nodes[row.resource_id]
@@ -122,6 +124,7 @@ def _succeed(uow: UnitOfWork, node: Node, row: TaskRow, settlement: Settlement) 
         return
     stage, outcome = settlement.stage, settlement.outcome
     emits = _emits(kind, row, stage)
+    _warn_of_dropped(uow, node, outcome, emits)
     problem = _store_status(uow, node, outcome.status) if Emit.STATUS in emits else ""
     if problem:
         fail(uow, node, row, Settlement(settlement.lease, stage, error=problem, reason="BadStatus", terminal=True))
@@ -136,7 +139,6 @@ def _succeed(uow: UnitOfWork, node: Node, row: TaskRow, settlement: Settlement) 
             return
         node.composed_gen = row.generation
     row.done |= schedule.DONE[stage]
-    _warn_of_dropped(uow, node, outcome, emits)
     if outcome.conditions and Emit.CONDITIONS in emits:
         reported = conditions.given(outcome.conditions, row.generation)
         row.emitted = conditions.text(conditions.overlay(conditions.read(row.emitted), reported))
@@ -205,16 +207,9 @@ def _emits(kind: Kind, row: TaskRow, stage: Stage) -> frozenset[Emit]:
 
 
 def _warn_of_dropped(uow: UnitOfWork, node: Node, outcome: Outcome, emits: frozenset[Emit]) -> None:
-    given = (
-        (outcome.status is not None, Emit.STATUS),
-        (bool(outcome.conditions), Emit.CONDITIONS),
-        (bool(outcome.children), Emit.CHILDREN),
-        (bool(outcome.edges), Emit.EDGES),
-        (bool(outcome.configs), Emit.CONFIGS),
-    )
-    dropped = [str(emit) for is_given, emit in given if is_given and emit not in emits]
+    dropped = [emit for emit in _OUTCOME_EMITS - emits if getattr(outcome, emit)]
     if dropped:
-        told = f"the manifest doesn't let the reaction emit {', '.join(dropped)}"
+        told = f"the manifest doesn't let the reaction emit {', '.join(sorted(dropped))}"
         uow.event(node, "Warning", "EmitDropped", told)
 
 

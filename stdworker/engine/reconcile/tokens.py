@@ -7,7 +7,7 @@ import os
 from stdworker.model.task import Lease
 
 NOISE_BYTES = 16
-_HEAD_CHARACTERS_MAX = 16
+_HEAD_CHARACTERS_MAX = 15  # of a hexadecimal number that fits 64 bits with its sign
 
 
 def new_tokens(row_ids: list[int]) -> list[str]:

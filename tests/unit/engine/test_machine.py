@@ -174,7 +174,7 @@ def check_books(db):
             sums[node.owner_id][0] += contribution[0]
             sums[node.owner_id][1] += contribution[1]
     assert {node.id: [node.unsettled, node.unready] for node in all_nodes} == sums
-    for row in tasks.lock(db, [task for id in ids for task in task_ids(id)]):
+    for row in tasks.lock(db, [task for resource in ids for task in task_ids(resource)]):
         assert row.resource_id in sums
     assert len(lists.find(db, ResourceFilter(), 1000, None)) == len(all_nodes)
 
