@@ -1,0 +1,143 @@
+"""Group commit: what shares a transaction, and what happens when one of several calls fails."""
+
+import asyncio
+
+import pytest
+
+from stdworker.engine.reconcile import batcher as batching
+from stdworker.engine.reconcile import verbs
+from stdworker.engine.reconcile.batcher import Batcher, Verb
+from stdworker.engine.reconcile.clock import SystemClock
+from stdworker.engine.reconcile.unit import Limits
+from stdworker.engine.reconcile.watch import Watches
+from stdworker.engine.store.records import ApplyDocument, ResourceFilter, Settlement
+from stdworker.engine.store.sqlite import SqliteDatabase
+from stdworker.errors import StoreError
+from stdworker.model.outcome import Outcome
+
+
+@pytest.fixture
+def run():
+    with asyncio.Runner() as runner:
+        yield runner.run
+
+
+@pytest.fixture
+def batcher(run, tmp_path):
+    database = SqliteDatabase(tmp_path / "store.db")
+    database.migrate()
+
+    async def start():
+        batcher = Batcher(database, SystemClock(), Limits(2, 300), Watches(), verbs.FOLLOW_UP, "me")
+        batcher.start()
+        return batcher
+
+    batcher = run(start())
+    yield batcher
+    run(batcher.close())
+
+
+def test_calls_that_arrive_together_share_a_transaction(run, batcher):
+    sizes = []
+    count = Verb("count", lambda uow, calls: sizes.append(len(calls)) or calls)
+
+    async def scenario():
+        return await asyncio.gather(*(batcher.call(count, i) for i in range(100)))
+
+    assert run(scenario()) == list(range(100))
+    assert sum(sizes) == 100
+    assert len(sizes) < 20
+
+
+def test_a_call_that_fails_fails_alone(run, batcher, caplog):
+    def divide(uow, calls):
+        if 3 in calls:
+            raise ZeroDivisionError("three")
+        return calls
+
+    fragile = Verb("fragile", divide)
+
+    async def scenario():
+        calls = (batcher.call(fragile, i) for i in range(6))
+        return await asyncio.gather(*calls, return_exceptions=True)
+
+    answers = run(scenario())
+    assert [answer for answer in answers if not isinstance(answer, Exception)] == [0, 1, 2, 4, 5]
+    assert isinstance(answers[3], StoreError)
+    assert "fragile failed" in caplog.text
+
+
+def test_nothing_of_a_failed_transaction_is_stored(world, monkeypatch):
+    world.leaf()
+
+    def broken(db, events):
+        raise RuntimeError("disk full")
+
+    with monkeypatch.context() as full:
+        full.setattr("stdworker.engine.store.events.add", broken)
+        with pytest.raises(StoreError, match="disk full"):
+            world.apply("leaf", "a")
+    assert world.do(world.engine.find(ResourceFilter())).items == []
+    world.apply("leaf", "a")
+    assert world.work() == ["work leaf/a"]
+
+
+def test_a_lost_race_is_run_again(run, batcher, monkeypatch):
+    races = [RuntimeError("deadlock"), RuntimeError("deadlock")]
+
+    def race(uow, calls):
+        if races:
+            raise races.pop()
+        return calls
+
+    monkeypatch.setattr(type(batcher.database), "is_retryable", lambda self, error: True)
+    assert run(batcher.call(Verb("racing", race), 7)) == 7
+
+
+def test_results_land_before_what_was_asked_for_with_them_is_claimed(world):
+    world.composite("both", {"name": "make", "trigger": "specChange", "emits": ["status"]})
+    world.apply("both", "x")
+    claim = world.claim_one()
+
+    async def scenario():
+        settled = world.engine.settle([Settlement(claim.lease, claim.stage, Outcome())], "broker")
+        return await asyncio.gather(world.engine.voided("broker"), settled)
+
+    assert world.do(scenario()) == [[], [True]]
+    assert str(world.claim_one().stage) == "work"
+    assert verbs.SETTLE.rank < verbs.APPLY.rank < verbs.CLAIM.rank
+
+
+def test_a_closed_engine_says_so(world):
+    world.leaf()
+    world.do(world.engine.close())
+    with pytest.raises(StoreError) as refused:
+        world.do(world.engine.apply([ApplyDocument("leaf", 1, "a")], "test"))
+    assert refused.value.code == "engine_closed"
+
+
+def test_a_caller_that_went_away_disturbs_nobody(world):
+    world.leaf()
+
+    async def scenario():
+        gone = asyncio.create_task(world.engine.apply([ApplyDocument("leaf", 1, "a")], "test"))
+        await asyncio.sleep(0)
+        gone.cancel()
+        await asyncio.gather(gone, return_exceptions=True)
+        return await world.engine.apply([ApplyDocument("leaf", 1, "b")], "test")
+
+    [done] = world.do(scenario())
+    assert done.result == "created"
+
+
+def test_a_batch_is_bounded(run, batcher, monkeypatch):
+    monkeypatch.setattr(batching, "BATCH_WEIGHT_MAX", 10)
+    weights = []
+    heavy = Verb("heavy", lambda uow, calls: weights.append(sum(calls)) or calls)
+
+    async def scenario():
+        await asyncio.gather(*(batcher.call(heavy, 4, 4) for _ in range(20)))
+
+    run(scenario())
+    assert sum(weights) == 80
+    assert max(weights) <= 10
