@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 from stdworker.errors import JsonError
-from stdworker.model.json_text import RawJson, elements, join_elements, join_members, members
+from stdworker.model.json_text import DEPTH_MAX, RawJson, elements, join_elements, join_members, members
 
 __all__ = ["find", "parse", "replace"]
 
+INDEX_DIGITS_MAX = 10  # no array is longer
+
 
 def parse(pointer: str) -> list[str]:
-    """Split a pointer into reference tokens. Raises JsonError unless it is "" or starts with a slash."""
+    """Split a pointer into reference tokens.
+
+    Raises JsonError unless it is "" or starts with a slash, and when it leads deeper than a document may be nested.
+    """
     if pointer and not pointer.startswith("/"):
         raise JsonError(f"{pointer!r} is not an RFC 6901 pointer; it must start with '/'", code="bad_pointer")
+    if pointer.count("/") > DEPTH_MAX:
+        told = f"the pointer {pointer[:40]}… has {pointer.count('/')} tokens; documents are at most {DEPTH_MAX} deep"
+        raise JsonError(told, code="bad_pointer")
     return [token.replace("~1", "/").replace("~0", "~") for token in pointer.split("/")[1:]]
 
 
@@ -64,7 +72,8 @@ _EMPTY = RawJson(b"{}")
 
 
 def _is_index(token: str) -> bool:
-    return token.isascii() and token.isdigit() and (token == "0" or token[0] != "0")
+    plain = len(token) <= INDEX_DIGITS_MAX and token.isascii() and token.isdigit()
+    return plain and (token == "0" or token[0] != "0")
 
 
 def _name(value: RawJson) -> str:

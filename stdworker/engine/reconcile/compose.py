@@ -272,8 +272,13 @@ def _update(uow: UnitOfWork, node: Node, child: Wanted) -> bool:
         return False
     if not same:
         node.composed_spec = child.spec
+    if child.incoming:
+        _hold(uow, node)  # whether the values fit into the new spec is the gate's to say
     uow.rewrite(node)
-    spec = gates.effective_spec(node.composed_spec or "{}", node.flowed)
+    try:
+        spec = gates.effective_spec(child.spec, node.flowed)
+    except JsonError:  # what flowed in has no place any more, which the gate will say
+        spec, node.flowed = child.spec, None
     if moved or not equal(spec.encode(), (node.spec or "{}").encode()):
         node.spec = spec
         state.bump(node)

@@ -16,10 +16,11 @@ from stdworker.engine.reconcile.unit import UnitOfWork
 from stdworker.engine.store import edges
 from stdworker.engine.store.rows import RECONCILE, EdgeRow, Node, task_id
 from stdworker.errors import JsonError
-from stdworker.model.json_text import RawJson, join_members, loads, members
+from stdworker.model.json_text import RawJson, check, equal, join_members, loads, members
 from stdworker.model.pointer import find, replace
 
 NAMED_MAX = 5
+BAD_FLOW = "BadFlow"  # a failure of the flow, not of the resource: it ends when the value fits again
 
 Flows = Sequence[tuple[str, str]]
 
@@ -55,8 +56,11 @@ def _evaluate(uow: UnitOfWork, node: Node, incoming: list[EdgeRow]) -> None:
     try:
         _flow(uow, node, flowed)
     except JsonError as error:
-        _stop(uow, node, "BadFlow", f"a value can't flow into the spec: {error}")
+        _stop(uow, node, BAD_FLOW, f"a value can't flow into the spec: {error}")
         return
+    if node.failure_reason == BAD_FLOW and state.is_stopped(node):
+        state.succeed(node)
+        uow.touch(node)
     gate = state.BLOCKED if stuck else state.WAITING if moving else state.OPEN
     message = "; ".join((stuck or moving)[:NAMED_MAX])
     if (node.gate, node.gate_message) != (gate, message):
@@ -110,9 +114,10 @@ def _flow(uow: UnitOfWork, node: Node, values: dict[str, RawJson]) -> None:
     if flowed == node.flowed:
         return
     spec = effective_spec(node.composed_spec or "{}", flowed)
+    check(spec.encode())
     node.flowed = flowed
     uow.rewrite(node)
-    if spec != node.spec:
+    if not equal(spec.encode(), (node.spec or "{}").encode()):
         node.spec = spec
         state.bump(node)
 

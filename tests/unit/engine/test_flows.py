@@ -148,6 +148,74 @@ def test_a_wrong_typed_target_stops_the_dependent(world, pair):
     assert "/net/id can't be set inside a string" in record.failure_message
 
 
+def test_a_target_whose_type_a_later_compose_spoils_stops_the_dependent_too(world, pair):
+    pair()
+    world.work()
+    pair(vm={"net": "a string"})
+    world.work()
+    assert (world.get("vm/v").failure_reason, world.phase("group/g")) == ("BadFlow", "Degraded")
+    pair()
+    world.work()
+    assert (world.phase("vm/v"), world.phase("group/g")) == ("Ready", "Ready")
+    assert world.get("vm/v").spec == b'{"net":{"id":"n-1"}}'
+
+
+def test_a_bad_flow_is_over_when_the_value_fits_again(world):
+    gives = {"place": {}, "id": 1}
+    world.leaf("net")
+    world.leaf("vm")
+    world.on("net", lambda claim: Outcome(status=dict(gives)))
+    world.composite()
+    flows = [["/net", "/place"], ["/net/id", "/id"]]
+    world.group("g", ["net/n"], ["vm/v"], edges=[["vm/v", "net/n", flows]])
+    world.work()
+    for place, phase in (("a string", "Failed"), ({}, "Ready")):
+        gives["place"] = place
+        world.again("net/n")
+        world.work()
+        assert world.phase("vm/v") == phase
+
+
+def test_the_same_value_with_its_keys_in_another_order_is_no_new_value(world, pair):
+    gives = [b'{"id":{"a":1,"b":2}}', b'{"id":{"b":2,"a":1}}']
+    pair()
+    world.on("net", lambda claim: Outcome(status=RawJson(gives.pop(0))))
+    world.work()
+    world.again("net/n")
+    assert world.work() == ["work net/n"]
+    assert world.get("vm/v").generation == 2
+
+
+def test_a_compose_that_mends_the_target_lets_the_dependent_run(world, pair):
+    pair(vm={"net": "a string"})
+    world.work()
+    pair()
+    world.work()
+    assert (world.phase("vm/v"), world.phase("group/g")) == ("Ready", "Ready")
+
+
+def test_what_a_later_compose_says_is_validated_with_what_flowed(world, pair):
+    world.composite()
+    pair()
+    world.leaf("vm", spec_schema={"type": "object", "maxProperties": 1})
+    world.work()
+    pair(vm={"size": 1})
+    assert "work vm/v" not in world.work()
+    assert world.get("vm/v").failure_reason == "InvalidSpec"
+
+
+@pytest.mark.parametrize("field", ["/x/" + "1" * 5_000, "/y" * 5_000, "/y" * 90])
+@pytest.mark.parametrize("value", [b"[]", b"[" * 50 + b"]" * 50])
+def test_no_pointer_keeps_the_engine_from_looking_at_the_rest(world, pair, field, value):
+    pair()
+    world.on("net", lambda claim: Outcome(status=RawJson(b'{"id":%s}' % value)))
+    world.group("g", ["net/n"], ["vm/v", {"x": []}], edges=[["vm/v", "net/n", [[field, "/id"]]]])
+    world.group("h", ["net/m"], ["vm/w"], edges=[["vm/w", "net/m"]])
+    world.work()
+    assert world.phase("group/h") == "Ready"
+    assert world.phase("group/g") in ("Failed", "Degraded", "Ready")
+
+
 def test_compose_validates_without_what_flows_in_and_the_whole_spec_once_it_is_there(world):
     world.leaf("net")
     world.on("net", lambda claim: Outcome(status={"id": 7}))
