@@ -119,8 +119,7 @@ def _claim(uow: UnitOfWork, ready: Ready, kind: Kind, stage: Stage, worker: str,
 def attest(uow: UnitOfWork, broker: str, worker: str, leases: Sequence[Lease]) -> list[Lease]:
     """Move leases to this broker and renew them; those that are void are returned.
 
-    A lease that was superseded while another broker had it is renewed and returned too: only this broker can
-    tell its worker now.
+    The word that a lease was superseded may have been lost with its stream: it is told again on the new one.
     """
     held = {row.id: row for row in tasks.held(uow.db, [id for id in map(row_id, leases) if id is not None])}
     valid, void = [], []
@@ -130,8 +129,8 @@ def attest(uow: UnitOfWork, broker: str, worker: str, leases: Sequence[Lease]) -
             void.append(lease)
             continue
         valid.append(row.id)
-        if row.superseded is not None and row.claimed_by != broker:
-            void.append(lease)
+        if row.superseded is not None and (row.claimed_by, row.worker) != (broker, worker):
+            uow.hint("voided", KindVersion(row.kind, row.kind_version))
     if valid:
         tasks.beat(uow.db, valid, broker=broker, worker=worker, now=uow.now_ms)
     return void

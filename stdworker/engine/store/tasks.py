@@ -38,10 +38,10 @@ _SAVE = upsert("queue", ("id",), TASK_COLUMNS)
 _SAVE_CLAIM = update("queue", _CLAIM)
 _BEAT = (
     "UPDATE queue SET claimed_by = :broker, worker = :worker, heartbeat_at = :now,"
-    " void_told = void_told OR (superseded IS NOT NULL AND claimed_by <> :broker) WHERE id IN (SELECT * FROM IDS(ids))"
+    " void_told = void_told AND claimed_by = :broker AND worker = :worker WHERE id IN (SELECT * FROM IDS(ids))"
 )
 _HELD = (
-    "SELECT q.id, q.token, q.epoch, q.claimed_by, q.superseded FROM queue q"
+    "SELECT q.id, q.kind, q.kind_version, q.token, q.epoch, q.claimed_by, q.worker, q.superseded FROM queue q"
     " WHERE q.id IN (SELECT * FROM IDS(ids)) ORDER BY q.id LOCK(q)"
 )
 _PROGRESS = update("queue", ("id", "progress", "progress_message"))
@@ -91,9 +91,12 @@ class HeldRow(NamedTuple):
     """What decides whether a lease is valid."""
 
     id: int
+    kind: str
+    kind_version: int
     token: str | None
     epoch: int
     claimed_by: str | None
+    worker: str | None
     superseded: str | None
 
 
@@ -154,7 +157,7 @@ def remove(db: Connection, ids: Collection[int]) -> None:
 
 
 def beat(db: Connection, ids: Collection[int], *, broker: str, worker: str, now: int) -> None:
-    """Attest leases: they are this broker's now. A void one that moves counts as told: see `leases.attest`."""
+    """Attest leases: they are this broker's now. That one is void is told again when it moves to another stream."""
     db.run(_BEAT, ids=sorted(ids), broker=broker, worker=worker, now=now)
 
 

@@ -15,8 +15,8 @@ def leaf(world):
     return world
 
 
-def attest(world, *leases, broker="broker"):
-    return world.do(world.engine.attest(list(leases), broker, "worker"))
+def attest(world, *leases, broker="broker", worker="worker"):
+    return world.do(world.engine.attest(list(leases), broker, worker))
 
 
 def release(world, *leases, counted, broker="broker"):
@@ -30,7 +30,10 @@ def test_a_result_lands_once(leaf):
     assert not leaf.settle(claim)
 
 
-@pytest.mark.parametrize("forged", ["", "-", "zz-1", "4", "4-" + "0" * 32, "ffffffffffffffffff-1", "é-1"])
+@pytest.mark.parametrize(
+    "forged",
+    ["", "-", "zz-1", "4", "4-" + "0" * 32, "ffffffffffffffffff-1", "ffffffffffffffff-1", "fffffffffffffff-1", "é-1"],
+)
 def test_a_forged_lease_changes_nothing(leaf, forged):
     claim = leaf.claim_one()
     for lease in (Lease(forged, claim.lease.epoch), claim.lease._replace(epoch=2)):
@@ -169,11 +172,16 @@ def test_attesting_answers_the_leases_that_are_void(leaf):
     assert attest(leaf, claim.lease, forged) == [forged]
 
 
-def test_a_superseded_lease_that_moves_to_another_broker_is_answered_there(leaf):
+@pytest.mark.parametrize("stream", [{"broker": "other"}, {"worker": "worker again"}])
+def test_that_a_lease_was_superseded_is_told_again_on_the_stream_that_it_moves_to(leaf, stream):
     claim = leaf.claim_one()
     leaf.apply("leaf", "a", {"n": 2})
-    assert attest(leaf, claim.lease, broker="other") == [claim.lease]
-    assert leaf.do(leaf.engine.voided("other")) == []
+    leaf.do(leaf.engine.voided("broker"))  # told on a stream that broke: nobody heard
+    assert attest(leaf, claim.lease, **stream) == []
+    broker = stream.get("broker", "broker")
+    assert [void.lease for void in leaf.do(leaf.engine.voided(broker))] == [claim.lease]
+    assert attest(leaf, claim.lease, **{"worker": "worker", **stream}) == []
+    assert leaf.do(leaf.engine.voided(broker)) == []
     assert leaf.settle(claim)
 
 
