@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Sequence
 
-from stdworker.engine.reconcile import leases, schedule, state
+from stdworker.engine.reconcile import leases, schedule, settle, state
 from stdworker.engine.reconcile.unit import UnitOfWork
 from stdworker.engine.store import catalog, edges, nodes
 from stdworker.engine.store.rows import RECONCILE, Node, task_id
@@ -66,9 +66,7 @@ def _remove(uow: UnitOfWork, gone: Sequence[Node]) -> None:
         owner = owners.get(node.owner_id or 0)
         if owner is not None:
             _tell_owner(uow, owner, node)
-    for waiter in nodes.stop_waiting(uow.db, [f"name:{node.ref}" for node in gone]):
-        for node in uow.lock([waiter]):
-            uow.request(node, schedule.CONFIG)
+    settle.waiters(uow, [f"name:{node.ref}" for node in gone])
     nodes.remove(uow.db, ids)
     counts: dict[str, int] = {}
     for node in gone:

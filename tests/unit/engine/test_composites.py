@@ -177,6 +177,18 @@ def test_removing_the_name_that_a_composite_waits_for_runs_it_again(world):
     assert str(world.get("leaf/a").owner) == "group/g"
 
 
+def test_a_composite_that_waits_for_a_name_no_more_is_left_alone_when_it_goes(world):
+    world.composite()
+    world.leaf()
+    world.apply("leaf", "taken", {})
+    world.group("g", ["leaf/taken"])
+    world.work()
+    world.group("g", ["leaf/other"])
+    world.work()
+    world.delete("leaf/taken")
+    assert world.work() == []
+
+
 def test_a_wanted_child_that_someone_deletes_is_made_again_and_its_owner_is_pending_meanwhile(world):
     world.leaf()
     world.composite()
