@@ -90,7 +90,7 @@ def _value_at(body: bytes, pointer: str) -> Any:
             inner = msgspec.json.decode(value, type=dict[str, msgspec.Raw] | list[msgspec.Raw])
             value = inner[int(key)] if isinstance(inner, list) else inner[key]
         return value if pointer and 0 < len(memoryview(value)) <= VALUE_CHARACTERS_MAX else None
-    except (msgspec.DecodeError, LookupError, ValueError):
+    except (msgspec.DecodeError, LookupError, ValueError, RecursionError):
         return None
 
 

@@ -3,7 +3,9 @@
 import pytest
 
 from stdworker.engine.api import bodies, shapes
-from stdworker.errors import Invalid
+from stdworker.engine.api.problems import problem_of
+from stdworker.errors import Invalid, JsonError
+from stdworker.model.json_text import check
 
 
 @pytest.mark.parametrize(
@@ -39,3 +41,12 @@ def test_absent_labels_and_null_labels_are_told_apart():
 def test_a_spec_is_a_slice_of_the_body():
     body = b'{"kind":"a","kind_version":1,"name":"x","spec":{"b": 1.0,"a":18446744073709551617}}'
     assert bytes(bodies.decode(body, shapes.ResourceBody).spec) == b'{"b": 1.0,"a":18446744073709551617}'
+
+
+def test_a_body_nested_beyond_all_measure_is_refused_with_the_place():
+    body = b'{"kind":"a","spec":' + b"[" * 50_000 + b"]" * 50_000 + b"}"
+    with pytest.raises(JsonError) as caught:
+        check(body)
+    told = problem_of(caught.value, "/api/v1/resources", body)
+    assert told.status == 400
+    assert told.errors[0].location.startswith("body/spec/0/0")
