@@ -176,7 +176,7 @@ def main() -> int:
             console.print(f"\nThe demo failed. {stuck}", style="red", markup=False)
             return 1
     console.print(f"\n{RESOURCES} resources Ready in {time.monotonic() - began:.0f} s; nothing is left running.\n")
-    console.print(NEXT, markup=False)
+    console.print(NEXT, markup=False, soft_wrap=True)  # commands to copy
     return 0
 
 

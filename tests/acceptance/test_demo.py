@@ -63,6 +63,10 @@ def test_it_says_where_the_docs_are_and_what_to_try_next(demo):
     assert "What to try next" in demo.stdout
 
 
+def test_the_commands_to_try_next_can_be_copied_from_a_narrow_terminal(demo):
+    assert """call examples/bash/01-leaf/bash-bucket --name photos --spec '{"region":"south"}'\n""" in demo.stdout
+
+
 def test_nothing_is_left(demo, folder):
     assert "nothing is left running" in demo.stdout
     assert list(folder.iterdir()) == []

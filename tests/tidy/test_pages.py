@@ -8,8 +8,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
 ROOT = Path(__file__).parents[2]
 BIN = Path(sys.executable).parent
 
@@ -18,34 +16,31 @@ def blocks(page: str, language: str) -> list[str]:
     return re.findall(rf"^```{language}\n(.*?)^```", (ROOT / page).read_text(), re.MULTILINE | re.DOTALL)
 
 
-@pytest.fixture
-def greeter(tmp_path):
-    program = tmp_path / "greeter"
-    program.write_text(blocks("README.md", "bash")[0])
-    program.chmod(0o755)
-    return program
-
-
-def call(program: Path, *arguments: str) -> str:
-    environment = {"PATH": f"{BIN}:{os.environ['PATH']}", "HOME": str(program.parent)}
-    command = ["stdworker", "call", f"./{program.name}", *arguments]
-    done = subprocess.run(
-        command, cwd=program.parent, env=environment, capture_output=True, text=True, timeout=60, check=False
-    )
+def run(folder: Path, *command: str) -> str:
+    environment = {"PATH": f"{BIN}:{os.environ['PATH']}", "HOME": str(folder)}
+    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     return re.sub(r"in \d+ ms", "in 34 ms", done.stdout)
 
 
-def test_the_first_program_of_the_readme_prints_what_the_readme_shows(greeter):
-    shown = blocks("README.md", "console")[0].split("\n", 1)[1]
-    assert call(greeter, "--spec", '{"name":"Ada"}') == shown
+def test_the_first_program_of_the_readme_prints_what_the_readme_shows(tmp_path):
+    (tmp_path / "greeter").write_text(blocks("README.md", "bash")[0])
+    lines = blocks("README.md", "console")[0].splitlines(keepends=True)
+    typed = "".join(line.removeprefix("$ ") for line in lines if line.startswith("$ "))
+    shown = "".join(line for line in lines if not line.startswith("$ "))
+    assert run(tmp_path, "bash", "-ec", typed) == shown
+
+
+def test_the_readme_says_how_the_commands_get_on_path_before_a_folder_is_served():
+    readme = (ROOT / "README.md").read_text()
+    assert -1 < readme.find(". .venv/bin/activate") < readme.index("$ stdworker dev")
 
 
 def test_the_node_program_of_the_readme_says_the_same(tmp_path):
     program = tmp_path / "greeter.js"
     program.write_text(blocks("README.md", "js")[0])
     program.chmod(0o755)
-    assert "Hello, Ada!" in call(program, "--spec", '{"name":"Ada"}')
+    assert "Hello, Ada!" in run(tmp_path, "stdworker", "call", "./greeter.js", "--spec", '{"name":"Ada"}')
 
 
 def test_a_readme_program_stays_within_eight_lines():
