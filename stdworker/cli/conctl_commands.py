@@ -18,6 +18,8 @@ from stdworker.cli.conctl_wait import wait_for
 from stdworker.model.json_text import join_elements, join_members, loads
 from stdworker.model.kind import Phase
 
+PHASES = click.Choice([phase.value for phase in Phase], case_sensitive=False)  # spelled as the tables do
+
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(stdworker.__version__, prog_name="conctl")
@@ -107,7 +109,7 @@ def get(session: Session, target: Sequence[str], kind_version: int, reveal: bool
 @click.option("-A", "--all", "everything", is_flag=True, help="Also resources that others own.")
 @click.option("-l", "--label", "labels", multiple=True, metavar="KEY=VALUE", help="With this label; all of them.")
 @click.option("--kind", "kinds", multiple=True, help="Of this kind; any of them.")
-@click.option("--phase", "phases", multiple=True, type=click.Choice(list(Phase)), help="In this phase; any of them.")
+@click.option("--phase", "phases", multiple=True, type=PHASES, help="In this phase; any of them.")
 @click.option("--owner", "owners", multiple=True, metavar="KIND/NAME", help="Owned by it; any of them.")
 @click.option("--name", default="", help="A part of the name.")
 @click.option("--limit", type=click.IntRange(0), default=500, show_default=True, help="At most so many; 0: all.")

@@ -82,6 +82,12 @@ def test_a_table_has_headings_and_a_row_a_resource(conctl):
     assert row.split()[:6] == ["leaf", "tabled", "Ready", "yes", "0", "1/1"]
 
 
+@pytest.mark.parametrize("phase", ["Ready", "ready", "READY"])
+def test_a_phase_may_be_typed_as_the_table_spells_it_or_in_any_case(conctl, phase):
+    apply(conctl, leaf("phased"), "--wait")
+    assert "phased" in conctl("list", "--phase", phase, "--name", "phased").stdout
+
+
 def test_a_list_goes_through_all_pages(conctl):
     apply(conctl, "---\n".join(leaf(f"many-{number}") for number in range(7)))
     with pytest.MonkeyPatch.context() as patch:
