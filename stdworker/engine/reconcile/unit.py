@@ -71,7 +71,8 @@ class UnitOfWork:
     nodes: dict[int, Node] = field(default_factory=dict)
     by_ref: dict[Ref, Node] = field(default_factory=dict)
     tasks: dict[int, TaskRow] = field(default_factory=dict)
-    _before: dict[int, _Before | None] = field(default_factory=dict)
+    _before: dict[int, _Before] = field(default_factory=dict)
+    _fresh: dict[int, Node] = field(default_factory=dict)
     _dirty: dict[int, Node] = field(default_factory=dict)
     _documents: dict[int, Node] = field(default_factory=dict)
     _labels: dict[int, dict[str, str]] = field(default_factory=dict)
@@ -112,7 +113,7 @@ class UnitOfWork:
                 self.tasks.setdefault(row.id, row)
 
     def is_new(self, id: int) -> bool:
-        return self._before[id] is None
+        return id in self._fresh
 
     def _adopt(self, node: Node) -> Node:
         known = self.nodes.get(node.id)
@@ -135,8 +136,7 @@ class UnitOfWork:
         for node, id in zip(fresh, self.db.next_ids(len(fresh)), strict=True):
             node.id, node.uid, node.whole = id, new_uid(self.now_ms), True
             node.created_at = node.updated_at = node.synced_changed_at = node.ready_changed_at = self.now_ms
-            self.nodes[id] = self.by_ref[node.ref] = self._dirty[id] = node
-            self._before[id] = None
+            self.nodes[id] = self.by_ref[node.ref] = self._dirty[id] = self._fresh[id] = node
 
     def touch(self, node: Node) -> None:
         """The node's state changed."""
@@ -155,7 +155,7 @@ class UnitOfWork:
     def relabel(self, node: Node, labels: dict[str, str]) -> None:
         node.labels = nodes.labels_text(labels)
         self._labels[node.id] = labels
-        if self._before[node.id] is not None:
+        if not self.is_new(node.id):
             self.rewrite(node)
 
     def request(self, node: Node, reasons: int) -> None:
@@ -224,13 +224,10 @@ class UnitOfWork:
             catalog.count_phases(self.db, counts)
         if self._events:
             events.add(self.db, self._events)
-        self._settle_down()
+        self._forget_pending()
 
-    def _settle_down(self) -> None:
-        """All is written: what changes from here on is compared with what is stored now."""
-        for node in self._dirty.values():
-            self._before[node.id] = _standing(node)
-        rows: tuple[dict[int, Any], ...] = (self._dirty, self._documents, self._labels, self._requests)
+    def _forget_pending(self) -> None:
+        rows: tuple[dict[int, Any], ...] = (self._dirty, self._fresh, self._documents, self._labels, self._requests)
         for pending in (*rows, self._tasks_saved):
             pending.clear()
         for ids in (self._reported, self._tasks_removed):
@@ -242,7 +239,8 @@ class UnitOfWork:
         counts: Counter[tuple[str, str]] = Counter()
         for node in self._dirty.values():
             state.fold(node)
-            before, after = self._before[node.id], _standing(node)
+            before, after = self._before.get(node.id), _standing(node)
+            self._before[node.id] = after
             node.updated_at = self.now_ms
             self._note_transition(node, before, after)
             if before is None or before[0] is not after[0]:
@@ -272,11 +270,9 @@ class UnitOfWork:
         return before is not None and (before != after or node.id in self._reported)
 
     def _write_nodes(self) -> None:
-        fresh = [node for node in self._dirty.values() if self._before[node.id] is None]
-        old = [node for node in self._dirty.values() if self._before[node.id] is not None]
-        if fresh:
-            nodes.add(self.db, fresh)
-        if old:
+        if self._fresh:
+            nodes.add(self.db, list(self._fresh.values()))
+        if old := [node for node in self._dirty.values() if node.id not in self._fresh]:
             nodes.save_state(self.db, old)
         if self._documents:
             nodes.save_documents(self.db, list(self._documents.values()))
