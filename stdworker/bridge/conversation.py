@@ -25,7 +25,8 @@ HINT_SECONDS = 5.0  # of silence after the first request, then block-buffering i
 
 _HINT = (
     "took a request and has written nothing for 5 s: if it does answer, its output may be block-buffered"
-    " (python -u, jq --unbuffered, sed -u, grep --line-buffered, awk's fflush(), or stdbuf -oL)"
+    " (python -u, jq --unbuffered, sed -u, grep --line-buffered, awk's fflush(), or stdbuf -oL);"
+    " if it waits for the end of its input, it is a program for mode oneshot"
 )
 
 

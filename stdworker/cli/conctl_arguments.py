@@ -38,7 +38,10 @@ def duration(text: str) -> float:
 def type_name(text: str) -> str:
     """A type of thing, by any of its names."""
     if text.lower() not in TYPES:
-        raise click.BadParameter(f"{text!r} is not one of {', '.join(ALIASES)} or their short names")
+        raise click.BadParameter(
+            f"{text!r} is not one of {', '.join(ALIASES)} or their short names"
+            " (a kind goes before a name, KIND/NAME, or in a list after --kind)"
+        )
     return TYPES[text.lower()]
 
 

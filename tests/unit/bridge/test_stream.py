@@ -338,12 +338,13 @@ async def test_progress_reaches_its_request_and_keeps_it_alive(provide):
     assert told == [(0.25, "a quarter")]
 
 
-async def test_a_program_that_says_nothing_for_a_while_gets_a_hint_about_buffering(provide, caplog, monkeypatch, until):
+async def test_a_program_that_says_nothing_for_a_while_gets_a_hint_why(provide, caplog, monkeypatch, until):
     monkeypatch.setattr(conversation, "HINT_SECONDS", 0.05)
     program = await provide(mode="stream", command="jq", args=["-c", "{id}"])
     running = asyncio.ensure_future(program.run())
 
     await until(lambda: "jq --unbuffered" in caplog.text)
+    assert "mode oneshot" in caplog.text
 
     running.cancel()
 

@@ -239,6 +239,13 @@ def test_what_can_not_be_meant_is_a_usage_error(conctl, words):
     assert conctl(*words).exit_code == 2
 
 
+@pytest.mark.parametrize("words", [["list", "leaf"], ["get", "leaf", "told"]])
+def test_a_kind_where_a_type_belongs_is_answered_with_where_kinds_go(conctl, words):
+    done = conctl(*words)
+    assert "KIND/NAME" in done.stderr
+    assert "--kind" in done.stderr
+
+
 @pytest.mark.parametrize("text", ["a: [", "type: pod\n", "", "a: 1\n"])
 def test_a_document_that_can_not_be_used_is_one_sentence(conctl, text):
     done = apply(conctl, text)
