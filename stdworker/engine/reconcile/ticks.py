@@ -27,6 +27,7 @@ log = logging.getLogger(__name__)
 DUE_SECONDS = 0.25
 FOLLOW_SECONDS = 5.0
 PRUNE_SECONDS = 60.0
+CHECKPOINT_SECONDS = 0.5
 PRUNE_EVENTS_MAX = 10_000
 SWEEPS_PER_WINDOW = 5
 
@@ -76,7 +77,7 @@ class Ticks:
 
     async def run(self) -> None:
         async with asyncio.TaskGroup() as group:
-            for tick in (self.follow, self.hint_due, self.reap, self.prune):
+            for tick in (self.follow, self.hint_due, self.reap, self.prune, self.checkpoint):
                 group.create_task(self._repeat(tick))
 
     def stop(self) -> None:
@@ -108,6 +109,11 @@ class Ticks:
         pruned = await self._batcher.call(verbs.PRUNE, argument)
         return 0.0 if pruned == PRUNE_EVENTS_MAX else PRUNE_SECONDS
 
+    async def checkpoint(self) -> float:
+        """Beside the writer: in a commit the same would hold up everybody for tens of milliseconds."""
+        await self._engine.read(_checkpoint)
+        return CHECKPOINT_SECONDS
+
     async def _repeat(self, tick: Callable[[], Awaitable[float]]) -> None:
         while not self._stop.is_set():
             try:
@@ -125,3 +131,7 @@ class Ticks:
 def _due_pairs(db: Connection, last: int) -> list[KindVersion]:
     pairs = [KindVersion(row.kind, row.kind_version) for row in catalog.kinds(db)]
     return tasks.have_ready(db, pairs, last)
+
+
+def _checkpoint(db: Connection) -> None:
+    db.checkpoint()

@@ -45,6 +45,10 @@ class Connection(Protocol):
         """Tell every engine on this database, once this transaction is committed."""
         ...
 
+    def checkpoint(self) -> None:
+        """Move what was committed from the log into the database, so that no commit has to."""
+        ...
+
     def close(self) -> None: ...
 
 

@@ -125,6 +125,9 @@ class PostgresConnection:
     def announce(self, message: str) -> None:
         self._db.execute("SELECT pg_notify(%s, %s)", (CHANNEL, message))
 
+    def checkpoint(self) -> None:
+        return None  # the server does it
+
     def close(self) -> None:
         self._db.close()
 
