@@ -1,225 +1,47 @@
 """What a composer's children, edges and configs change.
 
-The whole result is checked before anything is touched, so it is taken or rejected as one. Children are
-compared by (kind, name) with what the composite owns; those that are the same are left alone.
+Children are compared by (kind, name) with what the composite owns; those that are the same are left alone.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 
 from stdworker.engine.reconcile import configs, gates, recheck, remove, schedule, state
-from stdworker.engine.reconcile.rejected import Rejected
+from stdworker.engine.reconcile import wanted as wanted_children
 from stdworker.engine.reconcile.unit import UnitOfWork
+from stdworker.engine.reconcile.wanted import Wanted
 from stdworker.engine.store import edges as edge_store
 from stdworker.engine.store.rows import EdgeRow, Node
 from stdworker.errors import JsonError
-from stdworker.model.config import ProviderConfigSpec
-from stdworker.model.json_text import RawJson, ascii_line, dumps, equal, loads
-from stdworker.model.kind import RESOURCE_NAME, Emit, KindVersion
-from stdworker.model.outcome import ChildSpec, DepEdge, Outcome
-from stdworker.model.pointer import parse
+from stdworker.model.json_text import RawJson, equal
+from stdworker.model.kind import Emit
+from stdworker.model.outcome import Outcome
 from stdworker.model.resource import Ref
-
-CHILDREN_MAX = 100_000
-ALLOW_EMPTY = "converge.sh/allow-empty"
-
-
-@dataclass(slots=True)
-class Wanted:
-    """One child that the composer wants, checked."""
-
-    pair: KindVersion
-    name: str
-    spec: str
-    labels: dict[str, str]
-    config: str | None
-    incoming: dict[Ref, list[tuple[str, str]]] = field(default_factory=dict)
-
-    @property
-    def ref(self) -> Ref:
-        return Ref(self.pair.kind, self.name)
-
-    @property
-    def flowed_fields(self) -> set[str]:
-        return {dependent for flows in self.incoming.values() for dependent, _ in flows}
 
 
 def apply(uow: UnitOfWork, owner: Node, outcome: Outcome, emits: frozenset[Emit]) -> None:
     """Make what the composite owns what its composer wants. Raises Rejected, having changed nothing."""
-    wanted = _check_children(uow, outcome.children)
-    _check_edges(wanted, outcome.edges if Emit.EDGES in emits else ())
-    _check_specs(uow, wanted)
+    edges = outcome.edges if Emit.EDGES in emits else ()
     emitted = outcome.configs if Emit.CONFIGS in emits else ()
     owned = {node.ref: node for node in uow.lock_owned(owner)}
-    _check_ownership(uow, owner, wanted, owned)
-    _check_configs(uow, owner, wanted, emitted)
-    _guard_against_emptiness(uow, owner, wanted, owned)
+    wanted = wanted_children.check(uow, owner, owned, outcome.children, edges, emitted)
 
     configs.replace_owned(uow, owner, emitted)
     fresh = _create(uow, owner, [child for ref, child in wanted.items() if ref not in owned])
     changed = [owned[ref] for ref, child in wanted.items() if ref in owned and _update(uow, owned[ref], child)]
-    gated = _connect(uow, owner, wanted, {**owned, **fresh})
-    for node in changed:
+    _connect(uow, owner, wanted, {**owned, **fresh})
+    for node in (*changed, *fresh.values()):
         uow.request(node, schedule.SPEC)
+    for node in changed:
         recheck.count_child(owner, node)
-    for node in fresh.values():
-        if node.id not in gated:
-            uow.request(node, schedule.SPEC)
     dropped = [node for ref, node in owned.items() if ref not in wanted and node.wanted]
     for node in dropped:
         _drop(uow, owner, node)
     owner.due &= ~state.COMPOSE_DUE
     if fresh or changed or dropped:
         uow.event(owner, "Composed", created=len(fresh), changed=len(changed), dropped=len(dropped))
-
-
-# ---- checks ----
-
-
-def _check_children(uow: UnitOfWork, children: Sequence[ChildSpec]) -> dict[Ref, Wanted]:
-    if len(children) > CHILDREN_MAX:
-        raise Rejected("TooManyChildren", [f"{len(children)} children; at most {CHILDREN_MAX} are taken"])
-    wanted: dict[Ref, Wanted] = {}
-    problems: list[str] = []
-    unknown: dict[KindVersion, None] = {}
-    for child in children:
-        pair = KindVersion(child.kind, child.kind_version)
-        known = uow.kinds.get(pair)
-        if child.kind_version < 1:
-            problems.append(f"{child.ref} has kind version {child.kind_version}; versions start at 1")
-        elif not RESOURCE_NAME.fullmatch(child.name):
-            problems.append(f"{child.name!r} is not a resource name")
-        elif child.ref in wanted:
-            problems.append(f"{child.ref} is emitted twice")
-        elif known is None:
-            unknown[pair] = None
-        elif known.manifest.is_reactor_kind:
-            problems.append(f"{child.ref}: {pair} is a reactor kind, which has no resources")
-        else:
-            text = _text(child, problems)
-            wanted[child.ref] = Wanted(pair, child.name, text, dict(child.labels), child.provider_config_ref or None)
-    if problems:
-        raise Rejected("InvalidChildren", problems)
-    if unknown:
-        missing = [f"{pair} is not published" for pair in unknown]
-        raise Rejected("UnknownKind", missing, [f"kind:{pair}" for pair in unknown])
-    return wanted
-
-
-def _text(child: ChildSpec, problems: list[str]) -> str:
-    try:
-        return "{}" if child.spec is None else ascii_line(dumps(child.spec)).decode("ascii")
-    except JsonError as error:
-        problems.append(f"{child.ref}: the spec can't be stored: {error}")
-        return "{}"
-
-
-def _check_edges(wanted: dict[Ref, Wanted], edges: Sequence[DepEdge]) -> None:
-    problems: list[str] = []
-    for edge in edges:
-        ends = [ref for ref in (edge.dependent, edge.dependency) if ref not in wanted]
-        if ends:
-            problems.append(f"an edge ends at {ends[0]}, which is not emitted")
-        elif edge.dependent == edge.dependency:
-            problems.append(f"{edge.dependent} can't depend on itself")
-        else:
-            flows = wanted[edge.dependent].incoming.setdefault(edge.dependency, [])
-            flows += [(flow.dependent_field, flow.source_field) for flow in edge.values]
-            problems += _bad_pointers(edge)
-    if not problems and (circle := _find_circle(wanted)):
-        problems.append("dependencies form a circle: " + " → ".join(map(str, circle)))
-    if problems:
-        raise Rejected("InvalidEdges", problems)
-
-
-def _bad_pointers(edge: DepEdge) -> list[str]:
-    problems = []
-    for flow in edge.values:
-        for pointer in (flow.dependent_field, flow.source_field):
-            try:
-                parse(pointer)
-            except JsonError as error:
-                problems.append(f"{edge.dependent} ← {edge.dependency}: {error}")
-    return problems
-
-
-def _find_circle(wanted: dict[Ref, Wanted]) -> list[Ref]:
-    """The members of one circle, or none: what is left when all without dependencies are taken away."""
-    left = {ref: set(child.incoming) for ref, child in wanted.items() if child.incoming}
-    dependents: dict[Ref, list[Ref]] = {}
-    for ref, sources in left.items():
-        for source in sources:
-            dependents.setdefault(source, []).append(ref)
-    free = [ref for ref in wanted if ref not in left]
-    while free:
-        done = free.pop()
-        for ref in dependents.get(done, ()):
-            left[ref].discard(done)
-            if not left[ref]:
-                del left[ref]
-                free.append(ref)
-    if not left:
-        return []
-    path = [next(iter(left))]
-    while path[-1] not in path[:-1]:
-        path.append(next(source for source in left[path[-1]] if source in left))
-    return path[path.index(path[-1]) :]
-
-
-def _check_specs(uow: UnitOfWork, wanted: dict[Ref, Wanted]) -> None:
-    problems = []
-    for ref, child in wanted.items():
-        schema = uow.kinds.by_pair[child.pair].spec_schema
-        if schema.validator is not None:
-            value = loads(child.spec.encode())
-            for path, what in schema.violations(value, pending=tuple(child.flowed_fields)):
-                problems.append(f"{ref}: {path or '/'}: {what}")
-    if problems:
-        raise Rejected("InvalidSpec", problems)
-
-
-def _check_ownership(uow: UnitOfWork, owner: Node, wanted: dict[Ref, Wanted], owned: dict[Ref, Node]) -> None:
-    fresh = [ref for ref in wanted if ref not in owned]
-    uow.lock_named(fresh)
-    taken = [ref for ref in fresh if ref in uow.by_ref]
-    if taken:
-        problems = [f"{ref} exists and is not owned by {owner.ref}" for ref in taken]
-        raise Rejected("NotOwned", problems, [f"name:{ref}" for ref in taken])
-
-
-def _check_configs(
-    uow: UnitOfWork, owner: Node, wanted: dict[Ref, Wanted], emitted: Sequence[ProviderConfigSpec]
-) -> None:
-    pairs = configs.check_emitted(uow, owner, emitted)
-    stored = configs.pairs_of(uow, {child.config for child in wanted.values() if child.config} - set(pairs))
-    problems = []
-    for ref, child in wanted.items():
-        found = pairs.get(child.config or "") or stored.get(child.config or "")
-        if child.config and found != child.pair:
-            what = f"is for {found}" if found else "does not exist"
-            problems.append(f"{ref}: the provider config {child.config} {what}")
-    if problems:
-        raise Rejected("BadProviderConfig", problems)
-
-
-def _guard_against_emptiness(uow: UnitOfWork, owner: Node, wanted: dict[Ref, Wanted], owned: dict[Ref, Node]) -> None:
-    losing = sum(node.wanted and not state.is_deleting(node) for node in owned.values())
-    if wanted or not losing:
-        return
-    uow.lock([owner.id], whole=True)
-    labels, status = json.loads(owner.labels), loads((owner.status or "null").encode())
-    if labels.get(ALLOW_EMPTY) == "true" or (isinstance(status, dict) and status.get("allow_empty") is True):
-        return
-    raise Rejected(
-        "NoChildren",
-        [f"the composer emitted no children while {owner.ref} owns {losing}; label {ALLOW_EMPTY}=true allows it"],
-    )
-
-
-# ---- changes ----
 
 
 def _create(uow: UnitOfWork, owner: Node, children: Sequence[Wanted]) -> dict[Ref, Node]:
@@ -286,16 +108,14 @@ def _update(uow: UnitOfWork, node: Node, child: Wanted) -> bool:
     return False
 
 
-def _connect(uow: UnitOfWork, owner: Node, wanted: dict[Ref, Wanted], nodes_by_ref: dict[Ref, Node]) -> set[int]:
-    """Replace the composite's edges; children with dependencies wait until these were looked at."""
+def _connect(uow: UnitOfWork, owner: Node, wanted: dict[Ref, Wanted], nodes_by_ref: dict[Ref, Node]) -> None:
+    """Replace the composite's edges; children whose dependencies are others now wait until these were looked at."""
     before = {(edge.dependent_id, edge.dependency_id): edge for edge in edge_store.owned(uow.db, owner.id)}
     after: dict[tuple[int, int], EdgeRow] = {}
-    gated: set[int] = set()
     for ref, child in wanted.items():
         for source, flows in child.incoming.items():
             edge = EdgeRow(nodes_by_ref[ref].id, nodes_by_ref[source].id, owner.id, json.dumps(flows))
             after[edge.dependent_id, edge.dependency_id] = edge
-            gated.add(edge.dependent_id)
     new = [edge for key, edge in after.items() if before.get(key) != edge]
     gone = [key for key in before if key not in after]
     if new:
@@ -306,7 +126,6 @@ def _connect(uow: UnitOfWork, owner: Node, wanted: dict[Ref, Wanted], nodes_by_r
     for id in {edge.dependent_id for edge in new} | {dependent for dependent, _ in gone}:
         if id in by_id:
             _hold(uow, by_id[id])
-    return gated
 
 
 def _hold(uow: UnitOfWork, node: Node) -> None:

@@ -151,7 +151,7 @@ class Kinds:
     def read(cls, db: Connection, known: Kinds | None = None) -> Kinds:
         """What is published now; kinds that `known` has unchanged are taken over as they are compiled."""
         revision = catalog.revision(db)
-        kinds = {}
+        kinds: dict[tuple[str, int], Kind] = {}
         for row in catalog.kinds(db):
             pair = KindVersion(row.kind, row.kind_version)
             old = known.get(pair) if known else None

@@ -2,6 +2,8 @@
 
 import pytest
 
+from stdworker.engine.reconcile.batcher import Batcher
+from stdworker.engine.store.records import Settlement
 from stdworker.errors import Retry, Terminal
 from stdworker.model.json_text import RawJson, join_members
 from stdworker.model.outcome import ChildSpec, DepEdge, Outcome, ValueFlow
@@ -254,3 +256,18 @@ def test_edges_and_dependencies_are_shown(world, pair):
     assert (str(edge.dependent), str(edge.dependency), edge.flows) == ("vm/v", "net/n", [("/net/id", "/id")])
     [(edge, record)] = world.do(world.engine.dependencies(world.ref("vm/v")))
     assert record.name == "n"
+
+
+def test_a_dependent_that_changes_together_with_its_dependency_runs_after_it(world, pair, monkeypatch):
+    pair()
+    world.work()
+    pair(gives={"id": "n-2"}, vm={"size": 2})
+    compose = world.claim_one()
+    with monkeypatch.context() as slow:  # the follow-up of the compose has not come yet
+        slow.setattr(Batcher, "follow", lambda self: None)
+        world.do(
+            world.engine.settle(
+                [Settlement(compose.lease, compose.stage, world.handlers["group", compose.stage](compose))], "broker"
+            )
+        )
+        assert [str(claim.resource.ref) for claim in world.claim()] == ["net/n"]
