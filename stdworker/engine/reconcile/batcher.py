@@ -17,7 +17,8 @@ from typing import Any
 
 from stdworker.engine.reconcile.clock import Clock
 from stdworker.engine.reconcile.kinds import Kinds
-from stdworker.engine.reconcile.unit import Limits, Positions, UnitOfWork
+from stdworker.engine.reconcile.positions import Positions
+from stdworker.engine.reconcile.unit import Limits, UnitOfWork
 from stdworker.engine.reconcile.watch import TOPICS, Hint, Watches, encode
 from stdworker.engine.store import catalog
 from stdworker.engine.store.contract import Connection, Database

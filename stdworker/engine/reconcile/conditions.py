@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 import orjson
 
 from stdworker.engine.reconcile import state
-from stdworker.engine.reconcile.unit import clean
+from stdworker.engine.reconcile.texts import clean
 from stdworker.engine.store.records import ConditionRecord
 from stdworker.engine.store.rows import Node
 from stdworker.model.outcome import Condition

@@ -6,8 +6,10 @@ from collections.abc import Iterator, Sequence
 
 from stdworker.engine.reconcile import observe, schedule, settle
 from stdworker.engine.reconcile.kinds import Kind
+from stdworker.engine.reconcile.positions import until
+from stdworker.engine.reconcile.texts import clean
 from stdworker.engine.reconcile.tokens import new_tokens, row_id
-from stdworker.engine.reconcile.unit import UnitOfWork, clean, until
+from stdworker.engine.reconcile.unit import UnitOfWork
 from stdworker.engine.store import tasks
 from stdworker.engine.store.records import Claim, Settlement, VoidedLease, Want
 from stdworker.engine.store.rows import DELETE, TaskRow, resource_of, task_id, task_ids

@@ -7,7 +7,7 @@ import json
 import orjson
 
 from stdworker.engine.reconcile import conditions, state
-from stdworker.engine.reconcile.unit import POSITIONS_PER_MS
+from stdworker.engine.reconcile.positions import POSITIONS_PER_MS
 from stdworker.engine.store import lists
 from stdworker.engine.store.contract import Connection
 from stdworker.engine.store.lists import Culprit, Seen

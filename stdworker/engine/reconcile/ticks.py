@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from stdworker.engine.reconcile import verbs
 from stdworker.engine.reconcile.batcher import Batcher
 from stdworker.engine.reconcile.clock import Clock
-from stdworker.engine.reconcile.unit import until
+from stdworker.engine.reconcile.positions import until
 from stdworker.engine.reconcile.watch import Hint, Watches
 from stdworker.engine.store import catalog, tasks
 from stdworker.engine.store.contract import Connection

@@ -7,9 +7,8 @@ for each kind of change, whatever the number of rows.
 
 from __future__ import annotations
 
-import os
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,6 +16,8 @@ import orjson
 
 from stdworker.engine.reconcile import schedule, state
 from stdworker.engine.reconcile.kinds import Kinds
+from stdworker.engine.reconcile.positions import POSITIONS_PER_MS, Positions, until
+from stdworker.engine.reconcile.texts import clean, new_uid
 from stdworker.engine.reconcile.watch import TOPICS, Hint, Topic
 from stdworker.engine.store import catalog, edges, events, nodes, tasks
 from stdworker.engine.store.contract import Connection
@@ -24,26 +25,7 @@ from stdworker.engine.store.rows import Node, TaskRow, task_ids
 from stdworker.model.kind import KindVersion, Phase
 from stdworker.model.resource import Ref
 
-POSITIONS_PER_MS = 1_000_000
-MESSAGE_CHARACTERS_MAX = 4_000
-
 _Before = tuple[Phase, state.Verdict, int, int]
-
-
-class Positions:
-    """Places in the queue: the instant from which a task may run, then the order of arrival."""
-
-    def __init__(self) -> None:
-        self._last = 0
-
-    def at(self, now_ms: int) -> int:
-        self._last = max(self._last + 1, now_ms * POSITIONS_PER_MS)
-        return self._last
-
-
-def until(now_ms: int) -> int:
-    """The last position that may run at an instant."""
-    return (now_ms + 1) * POSITIONS_PER_MS - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -292,15 +274,3 @@ class UnitOfWork:
 def _standing(node: Node) -> _Before:
     phase = state.phase(node)
     return phase, state.verdict(node, phase), node.gate, node.generation
-
-
-def clean(message: str) -> str:
-    """Bounded text that every database stores."""
-    return message.replace("\x00", "�")[:MESSAGE_CHARACTERS_MAX]
-
-
-def new_uid(now_ms: int, random: Callable[[int], bytes] = os.urandom) -> str:
-    """A version 7 UUID: they sort by time, which keeps indexes of them compact."""
-    time, noise = f"{now_ms:012x}", random(10).hex()
-    variant = "89ab"[int(noise[3], 16) & 3]
-    return f"{time[:8]}-{time[8:]}-7{noise[:3]}-{variant}{noise[4:7]}-{noise[7:19]}"

@@ -10,7 +10,8 @@ import pytest
 from stdworker.engine.reconcile import Engine, settle
 from stdworker.engine.reconcile.clock import SystemClock
 from stdworker.engine.reconcile.kinds import Kinds
-from stdworker.engine.reconcile.unit import Limits, Positions, UnitOfWork
+from stdworker.engine.reconcile.positions import Positions
+from stdworker.engine.reconcile.unit import Limits, UnitOfWork
 from stdworker.engine.store.postgres import PostgresDatabase
 from stdworker.engine.store.records import Applied, ApplyDocument, ResourceFilter, Settlement, Want
 from stdworker.errors import StoreError
