@@ -190,6 +190,8 @@ class Batcher:
         if hints:
             connection.announce(encode(hints, self.source))
         connection.commit()
+        # Who began to listen meanwhile may have read what was before the commit.
+        hints |= {Hint(topic) for topic in self.watches.heard - heard}
         return answers, hints, follow_up
 
     def _now(self) -> int:

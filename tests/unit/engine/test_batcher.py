@@ -1,6 +1,7 @@
 """Group commit: what shares a transaction, and what happens when one of several calls fails."""
 
 import asyncio
+import threading
 
 import pytest
 
@@ -9,7 +10,7 @@ from stdworker.engine.reconcile import verbs
 from stdworker.engine.reconcile.batcher import Batcher, Verb
 from stdworker.engine.reconcile.clock import SystemClock
 from stdworker.engine.reconcile.unit import Limits
-from stdworker.engine.reconcile.watch import Watches
+from stdworker.engine.reconcile.watch import Hint, Watch, Watches
 from stdworker.engine.store.records import ApplyDocument, ResourceFilter, Settlement
 from stdworker.engine.store.sqlite import SqliteDatabase
 from stdworker.errors import StoreError
@@ -47,6 +48,27 @@ def test_calls_that_arrive_together_share_a_transaction(run, batcher):
     assert run(scenario()) == list(range(100))
     assert sum(sizes) == 100
     assert len(sizes) < 20
+
+
+def test_who_begins_to_listen_before_a_commit_hears_of_it(run, batcher):
+    async def scenario():
+        loop, listening = asyncio.get_running_loop(), threading.Event()
+
+        def change(uow, calls):
+            """Nobody listens when the transaction begins; somebody does before it ends."""
+            loop.call_soon_threadsafe(listening_begins.set)
+            assert listening.wait(10)
+            return calls
+
+        listening_begins = asyncio.Event()
+        call = asyncio.ensure_future(batcher.call(Verb("change", change), None))
+        await listening_begins.wait()
+        async with Watch(batcher.watches, frozenset(["resource"])) as watch:
+            listening.set()
+            await call
+            return await watch.next(10)
+
+    assert run(scenario()) == {Hint("resource")}
 
 
 def test_a_call_that_fails_fails_alone(run, batcher, caplog):
