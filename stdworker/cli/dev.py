@@ -11,7 +11,7 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
@@ -46,8 +46,7 @@ def dev(folder: Path, database: str | None) -> None:
     Kind files, configs and resources are applied, and applied again when a file changes; when a program
     changes, the resources of its kind are reconciled.
     """
-    for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
-        signal.signal(number, signal.default_int_handler)  # whatever ends us, nothing is left running
+    on_signals(signal.default_int_handler)  # whatever ends us, nothing is left running
     logging.getLogger("stdworker.kinds").setLevel(logging.ERROR)  # the worker tells it
     with tempfile.TemporaryDirectory(prefix="stdworker-dev-") as scratch, ExitStack() as stack:
         session = Dev(folder.resolve(), Path(scratch), database)
@@ -55,7 +54,13 @@ def dev(folder: Path, database: str | None) -> None:
             session.start(stack)
             session.run()
         except KeyboardInterrupt:
-            click.echo("\nstopping")
+            on_signals(lambda *_: session.kill())
+            click.echo("\nstopping; Ctrl-C again stops at once")
+
+
+def on_signals(handler: Callable[..., None]) -> None:
+    for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
+        signal.signal(number, handler)
 
 
 class Served(NamedTuple):
@@ -76,6 +81,7 @@ class Dev:
     server: str = ""
     environment: dict[str, str] = field(default_factory=dict)
     client: Client = field(init=False)
+    engine: Process | None = None
     worker: Process | None = None
     served: frozenset[Served] = frozenset()
     shown: dict[str, str] = field(default_factory=dict)
@@ -88,14 +94,14 @@ class Dev:
         self.start_worker(programs(kind_folders(self.folder)))
         click.echo(f"engine {self.server} · docs {self.server}/docs · broker {self.environment['BROKER_ADDR']}")
         if not self.server.endswith(f":{REST_PORT}"):
-            click.echo(f"for conctl in another terminal: export CONVERGE_SERVER={self.server}")
+            click.echo(f"not on port {REST_PORT}, so conctl must be told: export CONVERGE_SERVER={self.server}")
 
     def start_engine(self, stack: ExitStack) -> None:
         """Where the environment says, else on the default ports if they are free, else on any."""
         database = Path(self.database).resolve() if self.database else self.scratch / "dev.db"
         for rest, broker in dict.fromkeys([listeners(if_free(REST_PORT), if_free(BROKER_PORT)), listeners(0, 0)]):
             variables = {"DATABASE_URL": f"sqlite:///{database}", "LISTEN_ADDR": rest, "BROKER_ADDR_LISTEN": broker}
-            engine = Engine({**os.environ, **variables, "LOG_LEVEL": "info"})
+            engine = self.engine = Engine({**os.environ, **variables, "LOG_LEVEL": "info"})
             stack.callback(engine.stop)
             if addresses := engine.ready():
                 self.server, self.environment["BROKER_ADDR"] = addresses
@@ -111,6 +117,12 @@ class Dev:
     def stop_worker(self) -> None:
         if self.worker is not None:
             self.worker.stop()
+
+    def kill(self) -> None:
+        """End both at once; whoever waits for them goes on."""
+        for process in (self.worker, self.engine):
+            if process is not None:
+                process.popen.kill()
 
     def run(self) -> None:
         self.apply()

@@ -8,6 +8,7 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 
 import httpx
@@ -160,6 +161,26 @@ def test_a_folder_converges_and_a_signal_leaves_nothing_running(dev, folder, num
     assert ended == 0
     assert "Traceback" not in session.output
     assert re.search(r"docs http://\S+/docs", session.output)
+
+
+def test_a_second_interrupt_does_not_wait_for_running_tasks(dev, folder):
+    """The drain alone would take half a minute."""
+    (folder / "greeter").write_text("#!/usr/bin/env bash\nsleep 1000\n")
+    session = dev(folder)
+    session.said(r"greeter/ada: Reconciling")
+    started = descendants(session.process.pid)
+
+    session.process.send_signal(signal.SIGINT)
+    session.said(r"stopping; Ctrl-C again")
+    session.process.send_signal(signal.SIGINT)
+    ended = session.stop(signal.SIGINT)
+
+    assert ended == 0
+    assert "Traceback" not in session.output
+    end = time.monotonic() + HANG_SECONDS  # the worker's guardian is still at it
+    while left := [pid for pid in started if running(pid)]:
+        assert time.monotonic() < end, left
+        time.sleep(0.05)
 
 
 def test_an_edited_resource_and_an_edited_config_are_applied(dev, folder):
