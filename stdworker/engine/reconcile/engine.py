@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
-from stdworker.engine.reconcile import readings, verbs
+from stdworker.engine.reconcile import readings, recheck, verbs
 from stdworker.engine.reconcile.batcher import Batcher
 from stdworker.engine.reconcile.clock import Clock, SystemClock
 from stdworker.engine.reconcile.ticks import Ticks
@@ -97,9 +97,22 @@ class Engine:
         await self.ticks.run()
 
     async def follow_up(self) -> None:
-        """Look at all that commits left to be looked at: normally done by itself right after each."""
-        while await self._batcher.call(verbs.FOLLOW_UP, None):
-            pass
+        """Look at all that commits left to be looked at: normally done by itself right after each.
+
+        What can't be looked at is narrowed down to one row, which is set aside with a warning event.
+        """
+        rows_max = recheck.BATCH_ROWS
+        while True:
+            try:
+                if not await self._batcher.call(verbs.FOLLOW_UP, rows_max):
+                    return
+                rows_max = min(rows_max * 2, recheck.BATCH_ROWS)
+            except StoreError as error:
+                if error.code == "engine_closed":
+                    raise
+                if rows_max == 1 and not await self._batcher.call(verbs.SET_ASIDE, error.message):
+                    raise
+                rows_max = max(rows_max // 2, 1)
 
     async def close(self) -> None:
         self.ticks.stop()

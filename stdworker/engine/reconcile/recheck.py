@@ -15,10 +15,10 @@ from stdworker.engine.store.rows import Node
 BATCH_ROWS = 1_000
 
 
-def consume(uow: UnitOfWork) -> bool:
+def consume(uow: UnitOfWork, rows_max: int = BATCH_ROWS) -> bool:
     """Evaluate one batch; False when there was nothing to do."""
     uow.db.lock_rechecks()
-    rows = edges.take_rechecks(uow.db, BATCH_ROWS)
+    rows = edges.take_rechecks(uow.db, rows_max)
     by_reason: dict[int, list[int]] = {}
     for what, id in rows:
         by_reason.setdefault(what, []).append(id)
@@ -29,6 +29,15 @@ def consume(uow: UnitOfWork) -> bool:
     else:
         _count_in(uow, uow.lock(by_reason.get(edges.SOURCE, ())), sources=True)
         remove.sweep(uow, by_reason.get(edges.REMOVAL, ()))
+    return bool(rows)
+
+
+def set_aside(uow: UnitOfWork, why: str) -> bool:
+    """Leave out the row that comes first, so that one that can't be evaluated holds up no other; False if none."""
+    uow.db.lock_rechecks()
+    rows = edges.take_rechecks(uow.db, 1)
+    for node in uow.lock([id for _, id in rows]):
+        uow.event(node, "Warning", "RecheckFailed", why)
     return bool(rows)
 
 

@@ -62,8 +62,8 @@ def _split(answers: Sequence[Any], sizes: list[int]) -> list[list[Any]]:
 
 
 def _follow_up(uow: UnitOfWork, calls: list[Any]) -> list[bool]:
-    """One step; was there anything to do?"""
-    uow.follow_up = recheck.consume(uow) or sweeps.advance(uow)
+    """One step of so many rows at most; was there anything to do?"""
+    uow.follow_up = recheck.consume(uow, calls[0] or recheck.BATCH_ROWS) or sweeps.advance(uow)
     return [uow.follow_up] * len(calls)
 
 
@@ -95,6 +95,7 @@ CLAIM = Verb("claim", _claim, rank=6)
 
 APPLY_DRY = Verb("apply", _together(apply.apply), alone=True, dry=True)
 FOLLOW_UP = Verb("follow up", _follow_up, alone=True)
+SET_ASIDE = Verb("set aside", lambda uow, calls: [recheck.set_aside(uow, why) for why in calls], alone=True)
 REAP = Verb("reap", lambda uow, calls: [leases.reap(uow, silent) for silent in calls], alone=True)
 PRUNE = Verb("prune", _prune, alone=True)
 RECONCILE = Verb("reconcile", _each(apply.reconcile), alone=True)
