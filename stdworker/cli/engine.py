@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import os
-import signal
 import sys
 from typing import Any
 
@@ -15,9 +13,8 @@ import stdworker
 from stdworker.cli.collector import spare_the_collector
 from stdworker.cli.logs import set_up_logging
 from stdworker.cli.settings import given, settings_options
+from stdworker.cli.signals import drain_then_abort
 from stdworker.errors import SettingsError, StdworkerError
-
-log = logging.getLogger("stdworker.server")
 
 SWITCH_SECONDS = 0.001  # between the store's thread and the loop: 5 ms, the default, delays every answer
 
@@ -81,9 +78,7 @@ async def _serve(settings: Any) -> int:
 
     sys.setswitchinterval(SWITCH_SECONDS)
     stop, abort = asyncio.Event(), asyncio.Event()
-    received: list[int] = []
-    for number in (signal.SIGTERM, signal.SIGINT):
-        asyncio.get_running_loop().add_signal_handler(number, _on_signal, number, received, stop, abort)
+    received = drain_then_abort(stop.set, abort.set)
     try:
         async with Server(settings) as server:
             spare_the_collector()
@@ -91,14 +86,6 @@ async def _serve(settings: Any) -> int:
     except ExceptionGroup as group:
         raise _first_of(group) from group
     return 128 + received[-1] if abort.is_set() else 0
-
-
-def _on_signal(number: int, received: list[int], stop: asyncio.Event, abort: asyncio.Event) -> None:
-    if received:
-        log.warning("second signal: stopping at once")
-        abort.set()
-    received.append(number)
-    stop.set()
 
 
 def _first_of(group: ExceptionGroup[Exception]) -> Exception:

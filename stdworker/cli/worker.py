@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import os
-import signal
 import sys
 from collections.abc import Iterator
 from importlib import import_module
@@ -20,12 +18,11 @@ from stdworker.cli.collector import spare_the_collector
 from stdworker.cli.logs import set_up_logging
 from stdworker.cli.plugins import kinds, plugins
 from stdworker.cli.settings import given, settings_options
+from stdworker.cli.signals import drain_then_abort
 from stdworker.errors import SettingsError, StdworkerError
 from stdworker.host.loader import Plugins
 from stdworker.host.registry import Registry
 from stdworker.model.settings import Environment, WorkerSettings
-
-log = logging.getLogger("stdworker.worker")
 
 VARIABLES = {
     "BROKER_ADDR": "Where the broker listens: http://host:port, https://host:port, unix:///path. Required.",
@@ -145,23 +142,12 @@ async def _serve(registry: Registry, settings: WorkerSettings, plugins: Plugins)
     stop = asyncio.Event()
     options = WorkerOptions.of(settings, observer=plugins.observer(), collectors=[PluginMetrics(plugins)])
     serving = asyncio.create_task(serve(registry, stop=stop, settings=settings, options=options))
-    received: list[int] = []
-    for number in (signal.SIGTERM, signal.SIGINT):
-        asyncio.get_running_loop().add_signal_handler(number, _on_signal, number, received, stop, serving)
+    received = drain_then_abort(stop.set, serving.cancel)
     await asyncio.wait({serving})
     if serving.cancelled():
         return 128 + received[-1]
     serving.result()
     return 0
-
-
-def _on_signal(number: int, received: list[int], stop: asyncio.Event, serving: asyncio.Task[None]) -> None:
-    received.append(number)
-    if not stop.is_set():
-        stop.set()
-        return
-    log.warning("second signal: stopping at once")
-    serving.cancel()
 
 
 cli.add_command(plugins)
