@@ -29,15 +29,7 @@ from stdworker.model.task import ReactionRequest
 from stdworker.plugins.program_kinds import PREFIX, kind_file_beside
 
 NIL_UID = str(UUID(int=0))
-TRIGGERS = {
-    Stage.COMPOSE: Trigger.SPEC_CHANGE,
-    Stage.WORK: Trigger.SPEC_CHANGE,
-    Stage.ROLLUP: Trigger.CHILDREN_SETTLED,
-    Stage.DELETE: Trigger.DELETE_REQUESTED,
-    Stage.OPERATE: Trigger.OPERATION,
-    Stage.REACT: Trigger.REACTOR,
-}
-STAGES = {trigger: stage for stage, trigger in TRIGGERS.items()} | {Trigger.RESYNC: Stage.WORK}
+STAGES = {stage.trigger: stage for stage in Stage} | {Trigger.RESYNC: Stage.WORK}
 
 
 @click.command(context_settings={"ignore_unknown_options": True})
@@ -83,7 +75,7 @@ def _request(
     said = {key: dumps(value) for key, value in (("args", list(arguments)), ("mode", asked["mode"])) if value}
     return ReactionRequest(
         stage=stage,
-        trigger=TRIGGERS[stage],
+        trigger=stage.trigger,
         reaction=reaction,
         kind=pair,
         resource=Resource(

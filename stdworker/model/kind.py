@@ -54,6 +54,21 @@ class Stage(StrEnum):
     OPERATE = "operate"
     REACT = "react"
 
+    @property
+    def trigger(self) -> Trigger:
+        """What makes this stage run when nothing says otherwise (a resync runs stages of specChange)."""
+        return _TRIGGERS[self]
+
+
+_TRIGGERS = {
+    Stage.COMPOSE: Trigger.SPEC_CHANGE,
+    Stage.WORK: Trigger.SPEC_CHANGE,
+    Stage.ROLLUP: Trigger.CHILDREN_SETTLED,
+    Stage.DELETE: Trigger.DELETE_REQUESTED,
+    Stage.OPERATE: Trigger.OPERATION,
+    Stage.REACT: Trigger.REACTOR,
+}
+
 
 class Emit(StrEnum):
     """What a reaction may hand back."""

@@ -33,14 +33,6 @@ TRANSITION_NUMBERS: dict[Transition, pb.Transition] = {
 TRANSITIONS: dict[int, Transition] = {int(number): transition for transition, number in TRANSITION_NUMBERS.items()}
 
 _TRIGGERS: dict[str, Trigger] = {trigger.value: trigger for trigger in Trigger}
-_IMPLIED_TRIGGERS = {
-    Stage.COMPOSE: Trigger.SPEC_CHANGE,
-    Stage.WORK: Trigger.SPEC_CHANGE,
-    Stage.ROLLUP: Trigger.CHILDREN_SETTLED,
-    Stage.DELETE: Trigger.DELETE_REQUESTED,
-    Stage.OPERATE: Trigger.OPERATION,
-    Stage.REACT: Trigger.REACTOR,
-}
 _PAYLOADS = {
     Stage.COMPOSE: "compose_req",
     Stage.WORK: "work_req",
@@ -149,7 +141,7 @@ def decode_task(message: pb.StageTask, default: ProviderConfig = _NO_CONFIG, rec
     pair = KindVersion(message.kind, message.kind_version)
     request = ReactionRequest(
         stage=stage,
-        trigger=_TRIGGERS.get(message.trigger) or _IMPLIED_TRIGGERS[stage],
+        trigger=_TRIGGERS.get(message.trigger) or stage.trigger,
         reaction=message.reaction,
         kind=pair,
         resource=_NO_RESOURCE,
