@@ -7,7 +7,7 @@ that vanishes stays in the spec and closes the gate for the next run (decision 3
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 import orjson
 
@@ -21,8 +21,6 @@ from stdworker.model.pointer import find, replace
 
 NAMED_MAX = 5
 BAD_FLOW = "BadFlow"  # a failure of the flow, not of the resource: it ends when the value fits again
-
-Flows = Sequence[tuple[str, str]]
 
 
 def flows_of(edge: EdgeRow) -> list[tuple[str, str]]:

@@ -35,14 +35,6 @@ def of_dependents(db: Connection, ids: Collection[int]) -> list[EdgeRow]:
     return _edges(db, "e.dependent_id IN (SELECT * FROM IDS(ids))", ids=sorted(ids)) if ids else []
 
 
-def of_dependencies(db: Connection, ids: Collection[int]) -> list[EdgeRow]:
-    return _edges(db, "e.dependency_id IN (SELECT * FROM IDS(ids))", ids=sorted(ids)) if ids else []
-
-
-def of_owners(db: Connection, ids: Collection[int]) -> list[EdgeRow]:
-    return _edges(db, "e.owner_id IN (SELECT * FROM IDS(ids))", ids=sorted(ids)) if ids else []
-
-
 def save(db: Connection, edges: Sequence[EdgeRow]) -> None:
     db.write(_SAVE, [astuple(edge) for edge in edges])
 

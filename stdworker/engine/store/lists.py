@@ -67,10 +67,6 @@ def get_many(db: Connection, ids: Collection[int]) -> list[Seen]:
     ]
 
 
-def get_children(db: Connection, owner_id: int) -> list[Seen]:
-    return [_seen(row) for row in db.fetch(f"{_SEEN} WHERE n.owner_id = :owner ORDER BY n.id", owner=owner_id)]
-
-
 def find(db: Connection, where: ResourceFilter, limit: int, before: int | None) -> list[Seen]:
     """Newest first; `before` is the id where the last page ended."""
     terms, parameters = _conditions(where)

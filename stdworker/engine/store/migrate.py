@@ -19,11 +19,20 @@ from stdworker.errors import StoreError
 SCRIPTS = Path(__file__).parent / "migrations"
 
 
-def upgrade(engine: sqlalchemy.Engine) -> None:
-    """Upgrade in one transaction, which the caller's `begin` hook has locked.
+def upgrade(engine: sqlalchemy.Engine, name: str) -> None:
+    """Upgrade in one transaction, which the engine's `begin` hook has locked; the engine is disposed of.
 
-    Raises StoreError when the database is too new for this code.
+    Raises StoreError when the database, called `name`, can't be opened or is too new for this code.
     """
+    try:
+        _upgrade(engine)
+    except sqlalchemy.exc.DBAPIError as error:
+        raise StoreError(f"{name} can't be opened: {error.orig}") from error
+    finally:
+        engine.dispose()
+
+
+def _upgrade(engine: sqlalchemy.Engine) -> None:
     config = Config()
     config.set_main_option("script_location", str(SCRIPTS).replace("%", "%%"))
     with engine.begin() as connection:

@@ -8,14 +8,12 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import orjson
 import psycopg
 import sqlalchemy
 
 from stdworker.engine.store import migrate
 from stdworker.engine.store.contract import Row
-from stdworker.engine.store.sql import Write, spell, typed
-from stdworker.errors import StoreError
+from stdworker.engine.store.sql import Write, bound, spell, typed
 
 WRITERS = 3
 CONNECT_SECONDS = 10
@@ -136,12 +134,7 @@ class PostgresConnection:
     ) -> psycopg.Cursor[Row]:
         if self._read_only and (self._db.broken or self._db.closed):
             self._db = self._connect()
-        for name, value in parameters.items():
-            if isinstance(value, list | tuple):
-                parameters[name] = orjson.dumps(value).decode()
-        if rows is not None:
-            parameters["rows"] = orjson.dumps(rows).decode()
-        return self._db.execute(_sql(statement).encode(), parameters)
+        return self._db.execute(_sql(statement).encode(), bound(rows, parameters))
 
 
 class _Listener(threading.Thread):
@@ -188,12 +181,7 @@ class PostgresDatabase:
             "begin",
             lambda connection: connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({MIGRATION_LOCK})"),
         )
-        try:
-            migrate.upgrade(engine)
-        except sqlalchemy.exc.DBAPIError as error:
-            raise StoreError(f"the Postgres database can't be opened: {error.orig}") from error
-        finally:
-            engine.dispose()
+        migrate.upgrade(engine, "the Postgres database")
 
     def connect(self, *, read_only: bool = False) -> PostgresConnection:
         return PostgresConnection(self.url, read_only=read_only)

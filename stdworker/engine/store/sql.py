@@ -10,9 +10,11 @@ A statement is written once, with `:name` parameters and these words, which each
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
+
+import orjson
 
 from stdworker.engine.store import schema
 from stdworker.engine.store.rows import NODE_COLUMNS, TASK_COLUMNS
@@ -93,3 +95,13 @@ def selected(alias: str, columns: Iterable[str]) -> str:
 
 NODE = selected("n", NODE_COLUMNS)
 TASK = selected("q", TASK_COLUMNS)
+
+
+def bound(rows: Sequence[Sequence[Any]] | None, parameters: dict[str, Any]) -> dict[str, Any]:
+    """Parameters as both dialects take them: lists, and the rows of a ROWS word, as JSON text."""
+    for name, value in parameters.items():
+        if isinstance(value, list | tuple):
+            parameters[name] = orjson.dumps(value).decode()
+    if rows is not None:
+        parameters["rows"] = orjson.dumps(rows).decode()
+    return parameters

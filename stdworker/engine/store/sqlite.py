@@ -8,18 +8,16 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-import orjson
 import sqlalchemy
 
 from stdworker.engine.store import migrate
 from stdworker.engine.store.contract import Row
-from stdworker.engine.store.sql import Write, spell
+from stdworker.engine.store.sql import Write, bound, spell
 from stdworker.errors import StoreError
 
 BUSY_SECONDS = 30.0
 CACHE_KIB = 65_536
 CHECKPOINT_PAGES = 16_000  # a commit moves the log only when `checkpoint` fell behind
-_JSON_PARAMETERS = (list, tuple)
 
 
 class _Spelling:
@@ -107,12 +105,7 @@ class SqliteConnection:
     def _execute(
         self, statement: str, rows: Sequence[Sequence[Any]] | None, parameters: dict[str, Any]
     ) -> sqlite3.Cursor:
-        for name, value in parameters.items():
-            if isinstance(value, _JSON_PARAMETERS):
-                parameters[name] = orjson.dumps(value).decode()
-        if rows is not None:
-            parameters["rows"] = orjson.dumps(rows).decode()
-        return self._db.execute(_sql(statement), parameters)
+        return self._db.execute(_sql(statement), bound(rows, parameters))
 
 
 class SqliteDatabase:
@@ -129,12 +122,7 @@ class SqliteDatabase:
         engine = sqlalchemy.create_engine(f"sqlite:///{self.path}", poolclass=sqlalchemy.NullPool)
         sqlalchemy.event.listen(engine, "connect", _prepare)
         sqlalchemy.event.listen(engine, "begin", lambda connection: connection.exec_driver_sql("BEGIN IMMEDIATE"))
-        try:
-            migrate.upgrade(engine)
-        except sqlalchemy.exc.DBAPIError as error:
-            raise StoreError(f"the database {self.path} can't be opened: {error.orig}") from error
-        finally:
-            engine.dispose()
+        migrate.upgrade(engine, f"the database {self.path}")
 
     def connect(self, *, read_only: bool = False) -> SqliteConnection:
         return SqliteConnection(self.path, read_only=read_only)
