@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
@@ -16,22 +17,27 @@ PROCESSES_MAX = 1_000
 CONCURRENCY_MAX = 10_000
 SECONDS_MAX = 31_536_000.0
 BYTES_MAX = 1 << 40
+FILES_MAX = 1 << 20
 
-MODES = ("oneshot", "stream")
+MODES = ("oneshot", "stream", "socket")
 TASK_KEYS = ("settings", "timeout_seconds")  # these may differ between tasks of one process
 ALWAYS_SEALED = ("sealed", "inherit_env", "env_passthrough", "user", "group")
-NOT_YET = ("socket", "spares", "user", "group", "record")
-LIMITS_NOT_YET = ("memory_bytes", "cpu_seconds", "open_files")
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What a program may cost. `stdout_bytes` counts per request, `line_bytes` before the LF."""
+    """What a program may cost. `stdout_bytes` counts per request, `line_bytes` before the LF.
+
+    `memory_bytes`, `cpu_seconds` and `open_files` are held by the system, None is as much as the worker has.
+    """
 
     stdout_bytes: int = 64 << 20
     line_bytes: int = 16 << 20
     stderr_tail_bytes: int = 64 << 10
     depth: int = DEPTH_MAX
+    memory_bytes: int | None = None
+    cpu_seconds: int | None = None
+    open_files: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +53,11 @@ class LaunchConfig:
     processes: int = 1
     concurrency: int = 1
     pools_max: int = 16
+    spares: int = 0
+    socket: str | None = None
+    user: str | None = None
+    group: str | None = None
+    record: bool = False
     cwd: str | None = None
     strict: bool = False
     grace_seconds: float = 5.0
@@ -71,7 +82,7 @@ class NoCommand(ConfigError):
 def parse_launch(effective: RawJson | None, *, default_command: str | None = None) -> LaunchConfig:
     """Read an effective launch config. Raises ConfigError naming the key; NoCommand when there is no command."""
     top = _object(effective if effective is not None else RawJson(b"{}"), "")
-    _check_keys(top, _KEYS, NOT_YET, "")
+    _check_keys(top, _KEYS, "")
     given = {key: reader(top[key], f"/{key}") for key, reader in _KEYS.items() if key in top}
     if given.get("command") is None:
         if default_command is None:
@@ -106,11 +117,8 @@ def effective_launch(base: RawJson | None, default: RawJson | None, override: Ra
 # ---- reading ----
 
 
-def _check_keys(found: Mapping[str, RawJson], known: Mapping[str, Any], later: tuple[str, ...], path: str) -> None:
+def _check_keys(found: Mapping[str, RawJson], known: Mapping[str, Any], path: str) -> None:
     for key in found:
-        if key in later:
-            where = f"{path}/{escape_token(key)}"
-            raise ConfigError("this version of the bridge doesn't support it yet", path=where, code="not_supported")
         if key not in known:
             raise ConfigKeyError(key, known, path=path)
 
@@ -169,10 +177,14 @@ def _flag(raw: RawJson, path: str) -> bool:
 
 
 def _mode(raw: RawJson, path: str) -> str:
-    if raw == b'"socket"':
-        raise ConfigError("this version of the bridge doesn't support socket mode yet", path=path, code="not_supported")
     mode: str = _value(raw, path, f"one of {', '.join(MODES)}", lambda v: v in MODES)
     return mode
+
+
+def _socket(raw: RawJson, path: str) -> str:
+    expected = 'an address as "unix:/path" or "tcp:host:port"'
+    address: str = _value(raw, path, expected, lambda v: type(v) is str and _SOCKET.fullmatch(v) is not None)
+    return address
 
 
 def _whole(least: int, most: int) -> Callable[[RawJson, str], int]:
@@ -197,7 +209,7 @@ def _timeout(raw: RawJson, path: str) -> float | None:
 
 def _limits(raw: RawJson, path: str) -> Limits:
     found = _object(raw, path)
-    _check_keys(found, _LIMITS, LIMITS_NOT_YET, path)
+    _check_keys(found, _LIMITS, path)
     return Limits(**{key: reader(found[key], f"{path}/{key}") for key, reader in _LIMITS.items() if key in found})
 
 
@@ -210,6 +222,9 @@ _LIMITS: dict[str, Callable[[RawJson, str], int]] = {
     "line_bytes": _whole(1, BYTES_MAX),
     "stderr_tail_bytes": _whole(0, BYTES_MAX),
     "depth": _whole(1, DEPTH_MAX),
+    "memory_bytes": _whole(1, BYTES_MAX),
+    "cpu_seconds": _whole(1, int(SECONDS_MAX)),
+    "open_files": _whole(8, FILES_MAX),
 }
 
 _KEYS: dict[str, Callable[[RawJson, str], Any]] = {
@@ -222,6 +237,11 @@ _KEYS: dict[str, Callable[[RawJson, str], Any]] = {
     "processes": _whole(1, PROCESSES_MAX),
     "concurrency": _whole(1, CONCURRENCY_MAX),
     "pools_max": _whole(1, PROCESSES_MAX),
+    "spares": _whole(0, PROCESSES_MAX),
+    "socket": _socket,
+    "user": _text,
+    "group": _text,
+    "record": _flag,
     "cwd": _text,
     "strict": _flag,
     "grace_seconds": _seconds,
@@ -231,6 +251,9 @@ _KEYS: dict[str, Callable[[RawJson, str], Any]] = {
     "sealed": _texts,
     "limits": _limits,
 }
+
+
+_SOCKET = re.compile(r"unix:/[^\0]+|tcp:(?:\[[0-9A-Fa-f:.]+\]|[^:\s/]+):[0-9]{1,5}")
 
 
 def _pool_key(top: Mapping[str, RawJson], command: str) -> bytes:

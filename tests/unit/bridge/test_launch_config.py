@@ -83,10 +83,26 @@ def test_a_value_of_the_wrong_form_is_named_with_its_place(member, path):
     assert "expected" in error.message or "can't be the name" in error.message
 
 
-def test_what_comes_later_is_told_apart_from_what_is_misspelt():
-    assert refusal(b'{"command":"x","socket":"unix:/x"}').code == "not_supported"
-    assert refusal(b'{"command":"x","mode":"socket"}').code == "not_supported"
-    assert refusal(b'{"command":"x","limits":{"memory_bytes":1}}').code == "not_supported"
+def test_how_the_system_holds_a_program_can_be_said() -> None:
+    launch = parse_launch(
+        RawJson(
+            b'{"command":"x","user":"nobody","group":"nogroup","spares":2,"record":true,'
+            b'"limits":{"memory_bytes":1,"cpu_seconds":2,"open_files":16}}'
+        )
+    )
+
+    assert (launch.user, launch.group, launch.spares, launch.record) == ("nobody", "nogroup", 2, True)
+    assert (launch.limits.memory_bytes, launch.limits.cpu_seconds, launch.limits.open_files) == (1, 2, 16)
+
+
+@pytest.mark.parametrize("address", ["unix:/run/x.sock", "tcp:127.0.0.1:9000", "tcp:[::1]:9000", "tcp:sidecar:1"])
+def test_a_socket_is_a_path_or_a_host_and_port(address: str) -> None:
+    assert parse_launch(RawJson(b'{"command":"x","socket":"%s"}' % address.encode())).socket == address
+
+
+@pytest.mark.parametrize("address", ["", "/run/x", "unix:run", "tcp:host", "tcp::1", "http://x:1", "tcp:[::1:9000"])
+def test_another_form_of_socket_is_refused(address: str) -> None:
+    assert refusal(b'{"command":"x","socket":"%s"}' % address.encode()).path == "/socket"
 
 
 def test_a_timeout_of_zero_is_none():
