@@ -74,8 +74,14 @@ class Ledger:
         return len(self._done)
 
     @property
-    def has_unsent(self) -> bool:
-        return bool(self._unsent)
+    def unsent(self) -> int:
+        """How many results wait to be written."""
+        return len(self._unsent)
+
+    @property
+    def unfinished(self) -> int:
+        """How many tasks are queued or running."""
+        return len(self._open)
 
     def add(self, message: pb.StageTask, now: float) -> Held | None:
         """Take a lease in; None if it already runs here. A lease that comes again after its result was

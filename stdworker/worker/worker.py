@@ -104,7 +104,7 @@ class Worker:
             frame = self._too_large(held, len(frame))
         self.ledger.finish(held, frame)
         if self.session is not None:
-            self.session.wake()
+            self.session.result(time.monotonic() - held.received)
 
     def _too_large(self, held: Held, size: int) -> bytes:
         text = f"the result has {size} bytes, a message may have {self.options.message_bytes_max}"

@@ -11,6 +11,7 @@ from stdworker.model.outcome import Outcome
 from stdworker.testing import make_request
 from stdworker.wire.convert_task import encode_task
 from stdworker.wire.generated import worker_pb2 as pb
+from stdworker.worker import session
 
 BOTH = pytest.mark.parametrize("peer", [{}, {"extensions": ()}], ids=["extensions", "base"])
 THING = KindVersion("thing")
@@ -78,6 +79,36 @@ def test_batches_are_used_both_ways_with_a_broker_that_knows_them(play, noop):
         return [len(frame.completes.completes) for frame in stream.frames if frame.HasField("completes")]
 
     assert max(play(scenario)) > 1
+
+
+def test_while_many_tasks_run_a_result_waits_for_company(play, noop, monkeypatch):
+    monkeypatch.setattr(session, "PATIENCE", 1e9)
+    monkeypatch.setattr(session, "PATIENCE_SECONDS_MAX", 60.0)
+
+    async def scenario(ground):
+        gates = {f"r{n}": asyncio.Event() for n in range(2 * session.COMPANY)}
+
+        started = []
+
+        async def work(request):
+            started.append(request)
+            await gates[request.resource.name].wait()
+            return Outcome()
+
+        ground.serve(noop(work=work))
+        stream = await ground.stream()
+        leases = [await stream.send_task(a_task(name=name)) for name in gates]
+        await stream.until(lambda: len(started) == len(gates))
+        for gate in list(gates.values())[: session.COMPANY]:
+            gate.set()
+            await asyncio.sleep(0)
+        for lease in leases[: session.COMPANY]:
+            await stream.result(lease)
+        return [len(frame.completes.completes) for frame in stream.frames if frame.HasField("completes")]
+
+    frames = play(scenario)
+    assert sum(frames) == session.COMPANY
+    assert len(frames) <= 2  # two when a heartbeat took the first ones along
 
 
 def test_a_base_broker_gets_single_results_and_no_extension_frames(play, noop):
