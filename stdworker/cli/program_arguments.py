@@ -1,0 +1,130 @@
+"""A program as the commands of `stdworker` are given it: PROGRAM [ARGS…], the kind file beside it, JSON in options."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+
+from stdworker.bridge import BridgeRuntime, ProgramProvider
+from stdworker.errors import ConfigError, JsonError
+from stdworker.model.config import ProviderConfig
+from stdworker.model.documents import parse_documents
+from stdworker.model.json_text import RawJson, check, dumps, join_members, members
+from stdworker.model.kind import RESOURCE_NAME, KindVersion, Stage, Trigger
+from stdworker.model.kind_file import KindFile
+from stdworker.model.manifest import Reaction
+from stdworker.plugins.program_kinds import PREFIX, kind_file_beside
+
+STAGES = {stage.trigger: stage for stage in Stage} | {Trigger.RESYNC: Stage.WORK}
+
+
+@dataclass(frozen=True, slots=True)
+class GivenProgram:
+    """A program and what is known about it before it runs. `command` is an absolute path, or a name for PATH."""
+
+    command: str
+    arguments: tuple[str, ...] = ()
+    kind_file: KindFile | None = None
+
+    @classmethod
+    def of(cls, words: Sequence[str]) -> GivenProgram:
+        """From PROGRAM [ARGS…]. Raises ConfigError when the kind file beside it is malformed."""
+        command = str(Path(words[0]).absolute()) if os.sep in words[0] else words[0]
+        located = shutil.which(command) or command
+        kind_file = kind_file_beside(Path(located)) if os.sep in located else None
+        return cls(command, tuple(words[1:]), kind_file)
+
+    def pair(self, kind: str | None = None) -> KindVersion:
+        """As asked, else the kind file's, else the program's file name."""
+        if kind is not None:
+            try:
+                return KindVersion.parse(kind)
+            except ValueError as error:
+                raise click.BadParameter(str(error), param_hint="--kind") from None
+        return self.kind_file.pair if self.kind_file else KindVersion(Path(self.command).name.removeprefix(PREFIX))
+
+    @property
+    def stages(self) -> dict[str, Stage]:
+        """The reactions of the kind file and the stage that each runs."""
+        return {r.name: stage_of(r) for r in self.kind_file.manifest.reactions} if self.kind_file else {}
+
+    def reaction(self, name: str | None = None, stage: str | None = None) -> tuple[str, Stage]:
+        """A reaction and its stage: as asked, else as the kind file says, else as the name suggests."""
+        known = self.stages
+        if name is None and stage is None:
+            name = next(iter(known), Stage.WORK.value)
+        if name is None:
+            name = next((known_name for known_name, runs in known.items() if runs == stage), stage)
+        assert name is not None
+        suggested = known.get(name) or (Stage(name) if name in set(Stage) else Stage.WORK)
+        return name, Stage(stage) if stage else suggested
+
+    def verb(self, reaction: str) -> str:
+        """What an operation of this name is asked to do."""
+        reactions = self.kind_file.manifest.reactions if self.kind_file else ()
+        return next((r.verb for r in reactions if r.name == reaction and r.verb), reaction)
+
+    def default_config(self, path: str | None = None, *, mode: str | None = None) -> ProviderConfig:
+        """The kind's default config: the file of `--config`, arguments and mode as typed, the kind file's bundle."""
+        typed = {key: dumps(value) for key, value in (("args", list(self.arguments)), ("mode", mode)) if value}
+        bundle = self.kind_file.default_bundle if self.kind_file else None
+        return ProviderConfig(join_members(read_config("--config", path) | typed), bundle)
+
+    def provider(self, pair: KindVersion, runtime: BridgeRuntime) -> ProgramProvider:
+        """What runs it, as a worker would."""
+        return ProgramProvider(
+            pair,
+            fixed_command=self.command,
+            base_config=self.kind_file.default_config if self.kind_file else None,
+            sealed_by_default=self.kind_file is not None,
+            run=runtime,
+        )
+
+
+def stage_of(reaction: Reaction) -> Stage:
+    composes = reaction.composes and reaction.trigger is not Trigger.DELETE_REQUESTED
+    return Stage.COMPOSE if composes else STAGES[reaction.trigger]
+
+
+def resource_name(text: str, option: str = "--name") -> str:
+    """A name that the engine would accept."""
+    if not RESOURCE_NAME.fullmatch(text):
+        expected = "letters, digits, '.', '_' and '-', at most 253, the first a letter or digit"
+        raise click.BadParameter(f"{text!r} can't name a resource ({expected})", param_hint=option)
+    return text
+
+
+def read_spec(text: str | None, option: str = "--spec") -> RawJson | None:
+    """A document given as JSON, as @FILE, or as - for stdin."""
+    if text is None:
+        return None
+    try:
+        if text == "-":
+            return check(sys.stdin.buffer.read().strip())
+        return check(Path(text[1:]).read_bytes().strip() if text.startswith("@") else text.encode())
+    except (JsonError, UnicodeEncodeError) as error:
+        raise click.BadParameter(f"not JSON: {error}", param_hint=option) from None
+    except OSError as error:
+        raise click.BadParameter(f"{text[1:]} can't be read: {error.strerror}", param_hint=option) from None
+
+
+def read_config(option: str, path: str | None) -> dict[str, RawJson]:
+    """The members of a launch config but `command`: PROGRAM replaces it."""
+    if path is None:
+        return {}
+    try:
+        documents = parse_documents(Path(path).read_bytes(), path)
+    except OSError as error:
+        raise click.BadParameter(f"{path} can't be read: {error.strerror}", param_hint=option) from None
+    except ConfigError as error:
+        raise click.BadParameter(str(error), param_hint=option) from None
+    found = members(documents[0].raw) if len(documents) == 1 else None
+    if found is None:
+        raise click.BadParameter(f"{path} must hold one object", param_hint=option)
+    return {key: value for key, value in found.items() if key != "command"}
