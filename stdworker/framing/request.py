@@ -36,6 +36,11 @@ def request_line(request_id: str, request: ReactionRequest, settings: RawJson | 
     return b"".join(parts)
 
 
+def describe_line(request_id: str, kind: KindVersion) -> bytes:
+    """Asks a program which kind it is. It says nothing of any resource: there is none."""
+    return _head("describe", "describe", kind) % _text(request_id) + b"}\n"
+
+
 def cancel_line(request_id: str) -> bytes:
     return b'{"cancel":{"id":%s}}\n' % _text(request_id)
 

@@ -17,8 +17,9 @@ from stdworker.model.json_text import RawJson, dumps, members
 from stdworker.model.kind import KindVersion
 from stdworker.model.manifest import Manifest
 
-__all__ = ["KIND_FILE", "KindFile"]
+__all__ = ["KIND_FILE", "PREFIX", "KindFile"]
 
+PREFIX = "stdworker-kind-"  # of programs that are kinds by their name
 KIND_FILE = re.compile(r"(?P<pair>.+)\.kind\.(?:json|yaml|yml|toml)")
 _LAUNCH = ("default_config", "default_bundle")
 _IGNORED = ("$schema", "type")

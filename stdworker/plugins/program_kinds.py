@@ -14,9 +14,10 @@ from pathlib import Path
 
 from stdworker.errors import ConfigError
 from stdworker.model.kind import KindVersion
-from stdworker.model.kind_file import KIND_FILE, KindFile
+from stdworker.model.kind_file import KIND_FILE, PREFIX, KindFile
 
-PREFIX = "stdworker-kind-"
+__all__ = ["PREFIX", "ProgramKind", "find_program_kinds", "folders_of", "is_kind", "kind_file_beside"]
+
 KIND_FILE_BYTES_MAX = 4 << 20
 
 log = logging.getLogger("stdworker.kinds")
