@@ -4,6 +4,7 @@ from stdworker.bridge.launch import LaunchConfig, Limits, parse_launch
 from stdworker.bridge.provider import ProgramProvider
 from stdworker.bridge.result import BridgeResult
 from stdworker.bridge.runtime import BridgeRuntime, Counters
+from stdworker.bridge.view import PeerView, PoolView, ProgramView
 
 __all__ = [
     "BridgeResult",
@@ -11,6 +12,9 @@ __all__ = [
     "Counters",
     "LaunchConfig",
     "Limits",
+    "PeerView",
+    "PoolView",
     "ProgramProvider",
+    "ProgramView",
     "parse_launch",
 ]

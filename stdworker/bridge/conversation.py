@@ -39,6 +39,9 @@ class Listener(Protocol):
     def answered(self) -> None:
         """A request got its answer."""
 
+    def ready_changed(self) -> None:
+        """The program said whether it wants work."""
+
     def retire(self, *, killed_by: str) -> None:
         """The process can't be trusted with another request."""
 
@@ -224,6 +227,7 @@ class Conversation:
                 self._on_progress(message)
             case Ready():
                 self.ready = message
+                self._listener.ready_changed()
             case Hello():
                 self._on_hello(message)
             case Stray():

@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+from collections.abc import Callable
 
 from stdworker.bridge.flight import Lost
 from stdworker.bridge.program import Program
 from stdworker.bridge.result import BridgeResult
 from stdworker.bridge.stream import StreamProcess
 from stdworker.bridge.supervision import PROBE_SECONDS, Supervision
+from stdworker.bridge.view import PoolView
 from stdworker.bridge.waiters import Waiters
 from stdworker.errors import ConfigError, Released, Retry, TaskFailure
 from stdworker.model.json_text import RawJson
@@ -25,8 +27,10 @@ log = logging.getLogger("stdworker.bridge")
 class StreamPool:
     """Keeps `processes` of a program running and shares the requests out among them."""
 
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: Program, ready_changed: Callable[[], None]) -> None:
         self.program = program
+        self.ready_changed = ready_changed
+        self.restarts = 0
         self.used_at = time.monotonic()
         self._loop = asyncio.get_running_loop()
         self._supervision = Supervision(program.runtime.random)
@@ -77,6 +81,19 @@ class StreamPool:
     def tell_config(self, settings: RawJson | None) -> None:
         for process in self._processes:
             process.tell_config(settings)
+
+    def view(self, *, default: bool) -> PoolView:
+        return PoolView(
+            default=default,
+            wanted=self.program.launch.processes,
+            running=len(self._processes),
+            spares=0,
+            restarts=self.restarts,
+            in_flight=sum(process.load for process in self._processes),
+            waiting=len(self._waiters),
+            breaker_open=self._supervision.open,
+            processes=tuple(process.view() for process in self._processes),
+        )
 
     async def close(self) -> None:
         """Give waiting and running requests back, ask every process to end, and wait until they did."""
@@ -196,12 +213,14 @@ class StreamPool:
 
     def _recovered(self) -> None:
         log.info("%s: the program stays up again", self.program.kind)
+        self.ready_changed()
         self.start()
 
     def _died(self, process: StreamProcess, lost: set[str]) -> None:
         now = time.monotonic()
         self._diagnosis = process.diagnosis
         self.program.runtime.counters.restarts += 1
+        self.restarts += 1
         was_open = self._supervision.open
         delay = self._supervision.died(now, now - process.started_at, lost)
         if self._closing:
@@ -216,6 +235,7 @@ class StreamPool:
 
     def _open_breaker(self) -> None:
         log.error("%s: %s", self.program.kind, self.not_ready_reason)
+        self.ready_changed()
         for timer in self._delayed:
             timer.cancel()
         self._delayed.clear()

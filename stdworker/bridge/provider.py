@@ -6,6 +6,7 @@ import asyncio
 import logging
 import time
 from collections import OrderedDict
+from collections.abc import Callable
 
 from stdworker.bridge.launch import LaunchConfig, NoCommand, check_sealed, effective_launch, parse_launch
 from stdworker.bridge.oneshot import run_oneshot
@@ -14,6 +15,7 @@ from stdworker.bridge.program import Program
 from stdworker.bridge.redact import Redactor
 from stdworker.bridge.result import BridgeResult
 from stdworker.bridge.runtime import BridgeRuntime
+from stdworker.bridge.view import ProgramView
 from stdworker.errors import ConfigError, Released, Retry, TaskFailure, Terminal
 from stdworker.model.config import ProviderConfig, merge
 from stdworker.model.json_text import RawJson, members
@@ -35,7 +37,8 @@ class ProgramProvider:
     `base_config` is a kind file's default launch config, under the broker's; `fixed_command` is a program that no
     config may change, `default_command` one that applies when no config names another. `path` names the file
     that the kind comes from. With `sealed_by_default` a resource's own config may only change
-    `settings` and `timeout_seconds`, unless the default config says otherwise.
+    `settings` and `timeout_seconds`, unless the default config says otherwise. `on_ready_change` is called when
+    what `ready` answers may have changed, so that nobody has to wait for the next poll.
     """
 
     def __init__(
@@ -63,6 +66,7 @@ class ProgramProvider:
         self._idle_timer: asyncio.TimerHandle | None = None
         self._closed = False
         self.readiness_reason = ""
+        self.on_ready_change: Callable[[], None] | None = None
         run.users += 1
 
     @property
@@ -142,6 +146,22 @@ class ProgramProvider:
         if not self._runtime.users:
             await self._runtime.close()
 
+    def view(self) -> ProgramView:
+        """What runs now. Starts nothing."""
+        try:
+            default = self._program(self._default.spec, None).launch
+        except (ConfigError, TaskFailure):
+            default = None
+        key = default.pool_key if default is not None else None
+        pools = tuple(pool.view(default=pool_key == key) for pool_key, pool in self._pools.items())
+        return ProgramView(
+            mode=default.mode if default is not None else None,
+            ready=not self.readiness_reason,
+            reason=self.readiness_reason,
+            breaker_open=any(pool.breaker_open for pool in pools if pool.default),
+            pools=pools,
+        )
+
     # ---- which program ----
 
     def _program(self, default: RawJson | None, override: RawJson | None) -> Program:
@@ -203,7 +223,7 @@ class ProgramProvider:
         if key not in self._pools:
             if len(self._pools) >= program.launch.pools_max and not self._evict():
                 return None
-            self._pools[key] = StreamPool(program)
+            self._pools[key] = StreamPool(program, self._ready_changed)
             self._arm_idle_timer()
         return self._pools[key]
 
@@ -241,6 +261,10 @@ class ProgramProvider:
             self._arm_idle_timer()
 
     # ---- readiness ----
+
+    def _ready_changed(self) -> None:
+        if self.on_ready_change is not None:
+            self.on_ready_change()
 
     def _not_ready_reason(self) -> str:
         try:

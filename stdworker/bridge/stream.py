@@ -11,6 +11,7 @@ from stdworker.bridge.conversation import Conversation
 from stdworker.bridge.flight import LOST, Lost
 from stdworker.bridge.program import Program
 from stdworker.bridge.result import BridgeResult, with_tail
+from stdworker.bridge.view import PeerView
 from stdworker.errors import Retry, TaskFailure
 from stdworker.framing.messages import Ready
 from stdworker.model.json_text import RawJson
@@ -34,6 +35,9 @@ class Owner(Protocol):
     def answered(self) -> None:
         """A request got its answer."""
 
+    def ready_changed(self) -> None:
+        """The program said whether it wants work."""
+
     def retired(self, process: StreamProcess) -> None:
         """The process takes no more requests."""
 
@@ -49,6 +53,7 @@ class StreamProcess:
         self.started_at = time.monotonic()
         self.retired = False
         self.diagnosis = ""
+        self.answers = 0
         self._program = program
         self._process = process
         self._owner = owner
@@ -117,7 +122,15 @@ class StreamProcess:
         return self._said.ready
 
     def answered(self) -> None:
+        self.answers += 1
         self._owner.answered()
+
+    def ready_changed(self) -> None:
+        self._owner.ready_changed()
+
+    def view(self) -> PeerView:
+        uptime = time.monotonic() - self.started_at
+        return PeerView(self._process.pid, None, uptime, in_flight=self.load, answered=self.answers)
 
     # ---- the end ----
 

@@ -30,8 +30,8 @@ class Waiters:
         self._queue: deque[_Waiter] = deque()
         self._loop = asyncio.get_running_loop()
 
-    def __bool__(self) -> bool:
-        return bool(self._queue)
+    def __len__(self) -> int:
+        return len(self._queue)
 
     async def wait(self, alone: bool, deadline: float | None) -> StreamProcess:
         """A process in which room is reserved. Raises Retry at the deadline (`time.monotonic()`)."""
