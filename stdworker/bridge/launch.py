@@ -102,7 +102,7 @@ def check_sealed(base: RawJson | None, override: RawJson | None, *, sealed_by_de
     if said is not None and said != b"null":
         sealed = {*_texts(said, "/sealed"), *ALWAYS_SEALED}
     else:
-        sealed = {*_KEYS} - {*TASK_KEYS} if sealed_by_default else {*ALWAYS_SEALED}
+        sealed = {*SEALED_BY_DEFAULT} if sealed_by_default else {*ALWAYS_SEALED}
     touched = sorted(sealed & top.keys())
     if touched:
         text = f"the resource's own config sets {touched[0]!r}, which the kind's config seals"
@@ -252,6 +252,7 @@ _KEYS: dict[str, Callable[[RawJson, str], Any]] = {
     "limits": _limits,
 }
 
+SEALED_BY_DEFAULT = tuple(sorted({*_KEYS} - {*TASK_KEYS}))  # for kinds that come with their program
 
 _SOCKET = re.compile(r"unix:/[^\0]+|tcp:(?:\[[0-9A-Fa-f:.]+\]|[^:\s/]+):[0-9]{1,5}")
 

@@ -7,6 +7,7 @@ import logging
 import time
 from collections import OrderedDict
 from collections.abc import Callable
+from dataclasses import replace
 
 from stdworker.bridge.launch import LaunchConfig, NoCommand, check_sealed, effective_launch, parse_launch
 from stdworker.bridge.oneshot import run_oneshot
@@ -34,10 +35,10 @@ _Layers = tuple[RawJson | None, RawJson | None]
 class ProgramProvider:
     """Serves one kind with a program.
 
-    `base_config` is a kind file's default launch config, under the broker's; `fixed_command` is a program that no
-    config may change, `default_command` one that applies when no config names another. `path` names the file
-    that the kind comes from. With `sealed_by_default` a resource's own config may only change
-    `settings` and `timeout_seconds`, unless the default config says otherwise. `on_ready_change` is called when
+    `base_config` and `base_bundle` are those of a kind file, under the broker's; `fixed_command` is a program that
+    no config may change, `default_command` one that applies when no config names another. With
+    `sealed_by_default` a resource's own config may only change `settings` and `timeout_seconds`, unless the
+    default config says otherwise. `path` names the file that the kind comes from. `on_ready_change` is called when
     what `ready` answers may have changed, so that nobody has to wait for the next poll.
     """
 
@@ -48,6 +49,7 @@ class ProgramProvider:
         default_command: str | None = None,
         fixed_command: str | None = None,
         base_config: RawJson | None = None,
+        base_bundle: bytes | None = None,
         sealed_by_default: bool = False,
         path: str | None = None,
         run: BridgeRuntime,
@@ -56,6 +58,7 @@ class ProgramProvider:
         self._default_command = default_command
         self._fixed_command = fixed_command
         self._base = base_config
+        self._base_bundle = base_bundle
         self._sealed_by_default = sealed_by_default
         self._path = path
         self._runtime = run
@@ -182,8 +185,8 @@ class ProgramProvider:
     def _launch(self, effective: RawJson | None) -> LaunchConfig:
         if self._fixed_command is None:
             return parse_launch(effective, default_command=self._default_command)
-        given = (members(effective or b"{}") or {}).get("command", b"null")
-        if given != b"null":
+        given = (members(effective or b"{}") or {}).get("command")
+        if given is not None and given.value() not in (None, self._fixed_command):
             text = f"the program of this kind is {self._fixed_command}; a config can't name another"
             raise ConfigError(text, path="/command", code="fixed_command")
         return parse_launch(effective, default_command=self._fixed_command)
@@ -191,6 +194,8 @@ class ProgramProvider:
     async def _run(self, request: ReactionRequest) -> BridgeResult:
         if self._closed:
             raise _closed()
+        if self._base_bundle is not None and request.default.bundle is None:
+            request = replace(request, default=replace(request.default, bundle=self._base_bundle))
         program = self._program(request.default.spec, request.override.spec)
         if program.launch.mode == "oneshot":
             return await run_oneshot(program, request)
