@@ -117,8 +117,9 @@ class Provider(Protocol):
     concurrently. `ready` is polled every two seconds.
 
     A provider may have more: `credit`, how many tasks it runs at once (None: as many as the worker allows);
-    `readiness_reason`, a text for when it isn't ready; `counters`, a dataclass of numbers for the metrics;
-    and `close()`, awaited at the end of the drain.
+    `readiness_reason`, a text for when it isn't ready; `on_ready_change`, set by the worker and to be called,
+    from any thread, when `ready` may answer something else; `counters`, a dataclass of numbers for the metrics;
+    `view()`, a dataclass that `stdworker status` shows; and `close()`, awaited at the end of the drain.
     """
 
     @property

@@ -28,13 +28,16 @@ class ConfigSlot:
 
     `on_config` runs off the receive path and never twice at once; while it runs, or is due, the slot is not
     `settled` and no task of the pair starts. One that hangs is given up on for the tasks' sake (the slot is
-    settled but not `accepted`), yet nothing newer is told to the provider before it returned.
+    settled but not `accepted`), yet nothing newer is told to the provider before it returned. `trouble` is why
+    it is not accepted, `changes` counts the contents so far.
     """
 
     def __init__(self, pair: KindVersion, provider: Provider, threads: Threads, pace: Pace) -> None:
         self.config = NO_CONFIG
         self.settled = False
         self.accepted = False
+        self.trouble = "it was not told its config yet"
+        self.changes = 0
         self.changed: Callable[[], None] = lambda: None
         self.pushed = 0
         self._pair = pair
@@ -47,6 +50,7 @@ class ConfigSlot:
 
     def put(self, config: ProviderConfig) -> None:
         """Swap the config; the provider is told if it is not what it knows. Tells again what it refused."""
+        self.changes += config != self.config
         self.config = config
         if config == self._told and self._telling is None:
             return
@@ -85,16 +89,18 @@ class ConfigSlot:
         except BaseException as error:
             if _is_cancelled(error):
                 raise
-            log.error("%s refuses its config and is not ready: %s", self._pair, verdict(error))
+            self.trouble = f"it refuses its config: {verdict(error)}"
+            log.error("%s: %s", self._pair, self.trouble)
             return False
         finally:
             overdue.cancel()
             self._given_up = False
+        self.trouble = ""
         return True
 
     def _give_up(self) -> None:
-        seconds = self._pace.on_config_seconds
-        log.error("%s: on_config has not returned for %g s; not ready until it does", self._pair, seconds)
+        self.trouble = f"on_config has not returned for {self._pace.on_config_seconds:g} s"
+        log.error("%s: %s; not ready until it does", self._pair, self.trouble)
         self._given_up = self.settled = True
         self.accepted = False
         self.changed()

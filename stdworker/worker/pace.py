@@ -18,6 +18,7 @@ class Pace:
     settle_seconds: float = 5.0  # a base broker has stored a result when the stream lived on for so long
     progress_seconds: float = 1.0  # at most one progress frame of a task in this time
     readiness_seconds: float = 2.0
+    readiness_gap_seconds: float = 0.05  # … at the least, however often a provider says that it changed
     ready_seconds: float = 10.0  # `ready()` that takes longer is a no
     on_config_seconds: float = 30.0  # tasks wait for `on_config` no longer
     pull_seconds: float = 60.0

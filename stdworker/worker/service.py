@@ -134,6 +134,7 @@ async def _stay_connected(worker: Worker, connection: Connection) -> None:
     worker.readiness.start()
     await worker.configs.told(worker.pace.readiness_seconds)
     await within(worker.pace.readiness_seconds, worker.readiness.known())
+    worker.readiness.introduce()
     await connection.run()
 
 

@@ -22,6 +22,7 @@ from stdworker.worker.transport import Stream, Unreachable
 
 BATCH_RESULTS_MAX = 256
 BATCH_BYTES_MAX = 1024 * 1024
+REASON_CHARACTERS_MAX = 500
 COMPANY = 8  # results that are worth a frame, and unfinished tasks that may bring them
 PATIENCE = 0.1  # of what a task took: how long its result may wait for company
 PATIENCE_SECONDS_MIN = 0.001
@@ -39,10 +40,11 @@ class Inbound(NamedTuple):
 
 
 class Offer(NamedTuple):
-    """What a pair takes: whether it is ready, and how many tasks at a time."""
+    """What a pair takes: whether it is ready, how many tasks at a time, and why it is not ready."""
 
     ready: bool
     credit: int
+    reason: str = ""
 
 
 class Session:
@@ -103,7 +105,13 @@ class Session:
         if self._told.get(pair) == offer:
             return
         self._told[pair] = offer
-        frame = pb.Interest(kind=pair.kind, kind_version=pair.version, credit=offer.credit, has_worker=offer.ready)
+        frame = pb.Interest(
+            kind=pair.kind,
+            kind_version=pair.version,
+            credit=offer.credit,
+            has_worker=offer.ready,
+            reason=offer.reason[:REASON_CHARACTERS_MAX],
+        )
         self._send(pb.WorkStreamClientMsg(interest=frame))
 
     def progress(self, lease: Lease, fraction: float | None, message: str) -> None:

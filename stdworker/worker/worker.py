@@ -155,15 +155,16 @@ class Worker:
             self.session.wake()
 
     def _offers(self) -> dict[KindVersion, Offer]:
-        return {pair: Offer(self.readiness[pair], lane.limit) for pair, lane in self.lanes.items()}
+        readiness = self.readiness
+        return {pair: Offer(readiness[pair], lane.limit, readiness.reason(pair)) for pair, lane in self.lanes.items()}
 
-    def _offer(self, pair: KindVersion, ready: bool) -> None:
+    def _offer(self, pair: KindVersion, ready: bool, reason: str) -> None:
         lane = self.lanes[pair]
         lane.ready = ready
         lane.limit = self._limit(pair)
         lane.pump()
         if self.session is not None:
-            self.session.offer(pair, Offer(ready, lane.limit))
+            self.session.offer(pair, Offer(ready, lane.limit, reason))
 
     def _limit(self, pair: KindVersion) -> int:
         credit = getattr(self.providers[pair], "credit", None)
@@ -180,7 +181,7 @@ class Worker:
         return [sentence for sentence, there in absent.items() if not there]
 
     def _unready(self, pair: KindVersion) -> str:
-        reason = getattr(self.providers[pair], "readiness_reason", "")
+        reason = self.readiness.reason(pair)
         return f"{pair} ({reason})" if reason else str(pair)
 
     # ---- its end ----

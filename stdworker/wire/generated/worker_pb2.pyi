@@ -99,16 +99,18 @@ class WorkHeartbeat(_message.Message):
     def __init__(self, lease_token: _Optional[_Iterable[str]] = ..., claim_epoch: _Optional[_Iterable[int]] = ...) -> None: ...
 
 class Interest(_message.Message):
-    __slots__ = ("kind", "credit", "has_worker", "kind_version")
+    __slots__ = ("kind", "credit", "has_worker", "kind_version", "reason")
     KIND_FIELD_NUMBER: _ClassVar[int]
     CREDIT_FIELD_NUMBER: _ClassVar[int]
     HAS_WORKER_FIELD_NUMBER: _ClassVar[int]
     KIND_VERSION_FIELD_NUMBER: _ClassVar[int]
+    REASON_FIELD_NUMBER: _ClassVar[int]
     kind: str
     credit: int
     has_worker: bool
     kind_version: int
-    def __init__(self, kind: _Optional[str] = ..., credit: _Optional[int] = ..., has_worker: bool = ..., kind_version: _Optional[int] = ...) -> None: ...
+    reason: str
+    def __init__(self, kind: _Optional[str] = ..., credit: _Optional[int] = ..., has_worker: bool = ..., kind_version: _Optional[int] = ..., reason: _Optional[str] = ...) -> None: ...
 
 class TaskProgress(_message.Message):
     __slots__ = ("lease_token", "claim_epoch", "fraction", "message")
