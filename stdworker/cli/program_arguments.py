@@ -16,12 +16,9 @@ from stdworker.errors import ConfigError, JsonError
 from stdworker.model.config import ProviderConfig
 from stdworker.model.documents import parse_documents
 from stdworker.model.json_text import RawJson, check, dumps, join_members, members
-from stdworker.model.kind import RESOURCE_NAME, KindVersion, Stage, Trigger
+from stdworker.model.kind import RESOURCE_NAME, KindVersion, Stage
 from stdworker.model.kind_file import KindFile
-from stdworker.model.manifest import Reaction
 from stdworker.plugins.program_kinds import PREFIX, kind_file_beside
-
-STAGES = {stage.trigger: stage for stage in Stage} | {Trigger.RESYNC: Stage.WORK}
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +49,7 @@ class GivenProgram:
     @property
     def stages(self) -> dict[str, Stage]:
         """The reactions of the kind file and the stage that each runs."""
-        return {r.name: stage_of(r) for r in self.kind_file.manifest.reactions} if self.kind_file else {}
+        return {r.name: r.stage for r in self.kind_file.manifest.reactions} if self.kind_file else {}
 
     def reaction(self, name: str | None = None, stage: str | None = None) -> tuple[str, Stage]:
         """A reaction and its stage: as asked, else as the kind file says, else as the name suggests."""
@@ -85,11 +82,6 @@ class GivenProgram:
             sealed_by_default=self.kind_file is not None,
             run=runtime,
         )
-
-
-def stage_of(reaction: Reaction) -> Stage:
-    composes = reaction.composes and reaction.trigger is not Trigger.DELETE_REQUESTED
-    return Stage.COMPOSE if composes else STAGES[reaction.trigger]
 
 
 def resource_name(text: str, option: str = "--name") -> str:

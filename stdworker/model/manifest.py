@@ -19,13 +19,15 @@ from jsonschema import Draft202012Validator, ValidationError
 from stdworker import protocol_files
 from stdworker.errors import ManifestError
 from stdworker.model.json_text import escape_token
-from stdworker.model.kind import Emit, KindVersion, Trigger
+from stdworker.model.kind import Emit, KindVersion, Stage, Trigger
 
 __all__ = ["Manifest", "Reaction"]
 
 SHOWN_CHARACTERS_MAX = 60  # of a value that a message quotes
 
 Violation = tuple[str, str]
+
+_STAGES = {stage.trigger: stage for stage in Stage if stage is not Stage.COMPOSE} | {Trigger.RESYNC: Stage.WORK}
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +48,13 @@ class Reaction:
     @property
     def composes(self) -> bool:
         return Emit.CHILDREN in self.emits
+
+    @property
+    def stage(self) -> Stage:
+        """The stage that runs it."""
+        if self.composes and self.trigger is not Trigger.DELETE_REQUESTED:
+            return Stage.COMPOSE
+        return _STAGES[self.trigger]
 
 
 @dataclass(frozen=True, slots=True)
