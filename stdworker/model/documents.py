@@ -141,7 +141,14 @@ _RADIX = re.compile(r"0x[0-9a-fA-F]+|0o[0-7]+")
 _FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(?:\.[0-9]*)?)([eE][-+]?[0-9]+)?")
 _NOT_FINITE = re.compile(r"[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)")
 _BOOLEANS = {"true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False}
+_OLD_LINE_BREAKS = "\x85\u2028\u2029"
+_PRIVATE_USE = range(0xE000, 0xF900)
 _NULLS = ("", "~", "null", "Null", "NULL")
+
+
+_YAML_HINTS = {
+    "found invalid Unicode character escape code": r"write the character itself or \U and eight digits; YAML has no pairs of \u",
+}
 
 
 class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
@@ -154,24 +161,35 @@ _Loader.add_implicit_resolver(_TAG + "plain", re.compile(r""), None)
 
 
 def _yaml(text: str, name: str) -> Iterator[tuple[int, str]]:
+    shield = _shield(text)
+    restore = {placeholder: character for character, placeholder in shield.items()}
     try:
-        for node in yaml.compose_all(text, Loader=_Loader):
-            value = _Composer(name).value(node, 0)
+        for node in yaml.compose_all(text.translate(shield), Loader=_Loader):
+            value = _Composer(name, restore).value(node, 0)
             if value is not None:
                 yield node.start_mark.line + 1, _encode(value)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         place = f"{name}:{mark.line + 1}:{mark.column + 1}" if mark else name
-        raise ConfigError(f"{place}: not YAML: {error.problem or error.context}") from None
+        problem = str(error.problem or error.context)
+        raise ConfigError(f"{place}: not YAML: {problem}", hint=_YAML_HINTS.get(problem, "")) from None
     except yaml.YAMLError as error:
         raise ConfigError(f"{name}: not YAML: {' '.join(str(error).split())}") from None
+
+
+def _shield(text: str) -> dict[int, int]:
+    """Placeholders for what ends a line in YAML 1.1, and so for the library, but is an ordinary character in 1.2."""
+    present = [character for character in _OLD_LINE_BREAKS if character in text]
+    unused = (point for point in _PRIVATE_USE if chr(point) not in text)
+    return {ord(character): next(unused, ord(character)) for character in present}
 
 
 class _Composer:
     """Turns the nodes of one document into plain values, aliases expanded within bounds."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, restore: dict[int, int]) -> None:
         self.name = name
+        self.restore = restore
         self.count = 0
 
     def value(self, node: yaml.Node, depth: int) -> Any:
@@ -211,11 +229,11 @@ class _Composer:
     def key(self, node: yaml.Node) -> str:
         if not isinstance(node, yaml.ScalarNode):
             raise self.refuse(node, "a key must be a text")
-        return str(node.value)
+        return self.text(node)
 
     def scalar(self, node: yaml.ScalarNode) -> Any:
         if node.tag == _TAG + "str":
-            return node.value
+            return self.text(node)
         value = self.plain(node)
         kind = {bool: "bool", type(None): "null", str: "str"}.get(type(value), "number")
         wanted = {_TAG + "int": "number", _TAG + "float": "number", _TAG + "bool": "bool", _TAG + "null": "null"}
@@ -223,8 +241,11 @@ class _Composer:
             raise self.refuse(node, f"{node.value!r} with the tag {node.tag!r} is not plain data")
         return value
 
+    def text(self, node: yaml.ScalarNode) -> str:
+        return str(node.value).translate(self.restore) if self.restore else str(node.value)
+
     def plain(self, node: yaml.ScalarNode) -> Any:
-        text: str = node.value
+        text = self.text(node)
         if text in _NULLS:
             return None
         if text in _BOOLEANS:

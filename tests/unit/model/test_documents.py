@@ -4,6 +4,7 @@ import pytest
 
 from stdworker.errors import ConfigError
 from stdworker.model.documents import Document, parse_documents
+from stdworker.model.json_text import RawJson
 
 
 def raws(text: str, name: str = "file.yaml") -> list[bytes]:
@@ -65,6 +66,18 @@ def test_a_yaml_scalar_is_what_the_core_schema_of_yaml_1_2_says(scalar, written)
 
 def test_yaml_anchors_and_merge_keys_are_expanded_and_own_keys_win():
     assert raws("base: &b {x: 1, y: 2}\nuse: {<<: *b, y: 3}") == [b'{"base":{"x":1,"y":2},"use":{"x":1,"y":3}}']
+
+
+def test_yaml_ends_lines_where_yaml_1_2_does():
+    text = "a: \u2028b\x85c\nd: 'e \u2029 f'\n'g\x85': |\n  h\u2028i\n"
+    assert [raw.value() for raw in map(RawJson, raws(text))] == [
+        {"a": "\u2028b\x85c", "d": "e \u2029 f", "g\x85": "h\u2028i\n"}
+    ]
+
+
+def test_a_pair_of_escapes_in_yaml_is_refused_with_what_to_write():
+    with pytest.raises(ConfigError, match="write the character itself"):
+        parse_documents(rb'a: "\ud83d\ude00"', "f.yaml")
 
 
 def test_toml_numbers_keep_their_spelling_and_instants_become_text():
