@@ -10,6 +10,8 @@ from stdworker.model.outcome import Outcome
 from stdworker.process.exits import Exit
 
 EXIT_TERMINAL = 2
+STDERR = "\nstderr:\n"  # before the end of stderr in a message
+LAST_LINE_CHARACTERS_MAX = 300
 
 
 @dataclass(slots=True)
@@ -58,4 +60,11 @@ def timeout_failure(seconds: float, tail: str, ended: Exit | None = None) -> Tas
 
 
 def with_tail(message: str, tail: str) -> str:
-    return f"{message}\nstderr:\n{tail.rstrip()}" if tail.strip() else message
+    """The first line carries the last thing that stderr said, for whoever sees one line only; more of it follows."""
+    lines = tail.rstrip().splitlines()
+    if not lines:
+        return message
+    last = lines[-1].strip()
+    shown = last if len(last) <= LAST_LINE_CHARACTERS_MAX else f"{last[:LAST_LINE_CHARACTERS_MAX]}…"
+    block = "" if lines == [shown] else STDERR + tail.rstrip()
+    return f"{message}: {shown}{block}"

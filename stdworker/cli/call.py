@@ -11,13 +11,13 @@ from uuid import UUID
 import click
 
 from stdworker.bridge import BridgeResult, BridgeRuntime
-from stdworker.cli.call_output import as_json, as_text, exit_status
+from stdworker.cli.call_output import as_json, as_text, exit_status, summary
 from stdworker.cli.logs import set_up_logging
-from stdworker.cli.program_arguments import GivenProgram, read_config, read_spec, resource_name
+from stdworker.cli.program_arguments import GivenProgram, ProgramCommand, read_config, read_spec, resource_name
 from stdworker.cli.signals import until_interrupted
 from stdworker.model.config import ProviderConfig
 from stdworker.model.json_text import join_members
-from stdworker.model.kind import Stage
+from stdworker.model.kind import Stage, Transition
 from stdworker.model.resource import Operation, Resource
 from stdworker.model.settings import LOG_FORMATS, LOG_LEVELS, Environment
 from stdworker.model.task import ReactionRequest
@@ -25,7 +25,7 @@ from stdworker.model.task import ReactionRequest
 NIL_UID = str(UUID(int=0))
 
 
-@click.command(context_settings={"ignore_unknown_options": True})
+@click.command(cls=ProgramCommand)
 @click.option("--kind", metavar="KIND", help="NAME or NAME@VERSION. [the kind file's, or the program's file name]")
 @click.option("--name", default="call", show_default=True, help="The resource's name.")
 @click.option("--reaction", metavar="NAME", help="The reaction to run. [the kind file's, or work]")
@@ -43,8 +43,6 @@ def call(command: tuple[str, ...], repeat: int, output: str, **asked: str | None
     A kind file beside the program is used. Exit status: 0 success, 1 a failure that a worker would retry,
     2 one that it would not.
     """
-    if command[0].startswith("-"):
-        raise click.NoSuchOption(command[0])
     environment = Environment(os.environ)
     set_up_logging(
         environment.choice("LOG_LEVEL", "info", LOG_LEVELS), environment.choice("LOG_FORMAT", "text", LOG_FORMATS)
@@ -58,14 +56,25 @@ def call(command: tuple[str, ...], repeat: int, output: str, **asked: str | None
 def _request(program: GivenProgram, asked: Mapping[str, str | None]) -> ReactionRequest:
     pair = program.pair(asked["kind"])
     reaction, stage = program.reaction(asked["reaction"], asked["stage"])
-    name = resource_name(asked["name"] or "")
+    reacts, deletes = stage is Stage.REACT, stage is Stage.DELETE
+    resource = Resource(
+        NIL_UID,
+        pair.kind,
+        resource_name(asked["name"] or ""),
+        pair.version,
+        generation=1,
+        spec_json=read_spec(asked["spec"]),
+        finalizers=tuple(filter(None, [program.finalizer(reaction)])) if deletes else (),
+    )
     return ReactionRequest(
         stage=stage,
         trigger=stage.trigger,
         reaction=reaction,
         kind=pair,
-        resource=Resource(NIL_UID, pair.kind, name, pair.version, generation=1, spec_json=read_spec(asked["spec"])),
+        resource=resource,
         operation=Operation(program.verb(reaction)) if stage is Stage.OPERATE else None,
+        transition=Transition.SYNCED if reacts else None,
+        dedup_token=f"{NIL_UID}:{Transition.SYNCED}:1:1:call" if reacts else "",
         default=program.default_config(asked["config"], mode=asked["mode"]),
         override=ProviderConfig(join_members(read_config("--override", asked["override"]))),
     )
@@ -75,13 +84,15 @@ def _request(program: GivenProgram, asked: Mapping[str, str | None]) -> Reaction
 
 
 async def _run(program: GivenProgram, requests: Sequence[ReactionRequest], show: Callable[[BridgeResult], str]) -> int:
+    """The worst exit status of all tasks."""
     provider = program.provider(requests[0].kind, BridgeRuntime())
-    worst = 0
+    results = []
     try:
         for request in requests:
-            result = await provider.run(request)
-            click.echo(show(result))
-            worst = max(worst, exit_status(result))
+            results.append(await provider.run(request))
+            click.echo(show(results[-1]))
     finally:
         await provider.close()
-    return worst
+    if show is as_text and len(results) > 1:
+        click.echo(summary(results))
+    return max(map(exit_status, results))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import os
 import shutil
 import sys
@@ -19,6 +20,33 @@ from stdworker.model.json_text import RawJson, check, dumps, join_members, membe
 from stdworker.model.kind import RESOURCE_NAME, KindVersion, Stage
 from stdworker.model.kind_file import KindFile
 from stdworker.plugins.program_kinds import PREFIX, kind_file_beside
+
+NEAR = 0.75  # how like a known option a word must be to be taken for a misspelt one
+
+
+class ProgramCommand(click.Command):
+    """A command whose last argument is PROGRAM [ARGS…]: options that it doesn't know are the program's."""
+
+    ignore_unknown_options = True
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        ours = args[: args.index("--")] if "--" in args else list(args)
+        rest = super().parse_args(ctx, args)
+        words = ctx.params.get("command") or ()
+        if words and words[0].startswith("-"):
+            raise click.NoSuchOption(words[0], possibilities=self._near(ctx, words[0]), ctx=ctx)
+        for word in words[1:]:
+            near = self._near(ctx, word) if word in ours else []
+            if near:
+                told = f"Warning: {word} goes to the program; did you mean {near[0]}? (-- before the program says no)"
+                click.echo(told, err=True)
+        return rest
+
+    def _near(self, ctx: click.Context, word: str) -> list[str]:
+        if not word.startswith("--"):
+            return []
+        known = [name for parameter in self.get_params(ctx) for name in parameter.opts if name.startswith("--")]
+        return difflib.get_close_matches(word.partition("=")[0], known, n=1, cutoff=NEAR)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +72,13 @@ class GivenProgram:
                 return KindVersion.parse(kind)
             except ValueError as error:
                 raise click.BadParameter(str(error), param_hint="--kind") from None
-        return self.kind_file.pair if self.kind_file else KindVersion(Path(self.command).name.removeprefix(PREFIX))
+        if self.kind_file:
+            return self.kind_file.pair
+        name = Path(self.command).name.removeprefix(PREFIX)
+        try:
+            return KindVersion.parse(name)
+        except ValueError:
+            return KindVersion(name)
 
     @property
     def stages(self) -> dict[str, Stage]:
@@ -66,6 +100,14 @@ class GivenProgram:
         """What an operation of this name is asked to do."""
         reactions = self.kind_file.manifest.reactions if self.kind_file else ()
         return next((r.verb for r in reactions if r.name == reaction and r.verb), reaction)
+
+    def finalizer(self, reaction: str) -> str:
+        """What the success of a delete strips; "" when nobody says."""
+        if self.kind_file is None:
+            return ""
+        manifest = self.kind_file.manifest
+        own = next((r.finalizer for r in manifest.reactions if r.name == reaction), "")
+        return own or manifest.finalizer_name
 
     def default_config(self, path: str | None = None, *, mode: str | None = None) -> ProviderConfig:
         """The kind's default config: the file of `--config`, arguments and mode as typed, the kind file's bundle."""

@@ -100,7 +100,9 @@ def _not_found(command: str, where: str, cwd: str | None, environment: Mapping[s
             code="command_line_as_program",
             hint=f'did you mean "command": "{first}", "args": [{listed}]?',
         )
-    return ConfigError(f"no program {command!r}: {where}", path="/command", code="program_not_found")
+    here = "/" not in command and Path(cwd or os.curdir, command).is_file()
+    hint = f"did you mean ./{command}?" if here else ""
+    return ConfigError(f"no program {command!r}: {where}", path="/command", code="program_not_found", hint=hint)
 
 
 def _resolves(command: str, cwd: str | None, environment: Mapping[str, str]) -> bool:

@@ -342,3 +342,83 @@ def test_an_interrupt_stops_the_program_with_all_its_children(program, tmp_path,
     assert process.returncode == 128 + number
     assert "Traceback" not in output
     assert not is_running(child)
+
+
+def test_what_stderr_said_last_is_in_the_first_line_of_a_failure(program):
+    _, found = told(program("echo connecting >&2; echo 'no such region' >&2; exit 1"))
+
+    first, _, tail = found["error"]["message"].partition("\n")
+    assert first == "the program failed: exit status 1: no such region"
+    assert tail == "stderr:\nconnecting\nno such region"
+
+
+def test_text_does_not_repeat_the_stderr_that_the_log_showed(program):
+    body = "echo connecting >&2; echo 'no such region' >&2; exit 1"
+    loud = call(program(body))
+    quiet = call(program(body), env=os.environ | {"LOG_LEVEL": "error"})
+
+    assert "connecting" in loud.stderr
+    assert "connecting" not in loud.stdout
+    assert "connecting" in quiet.stdout
+
+
+def test_a_misspelt_option_after_the_program_is_warned_of_and_handed_on(program):
+    done = call("--output", "json", program(ECHO), "--spce", "{}", "--verbose")
+
+    assert "--spce goes to the program; did you mean --spec?" in done.stderr
+    assert "--verbose" not in done.stderr
+    assert json.loads(done.stdout)["outcome"]["status"]["args"] == ["--spce", "{}", "--verbose"]
+
+
+def test_two_dashes_say_that_an_option_is_the_programs(program):
+    assert "did you mean" not in call("--", program(ECHO), "--spce", "{}").stderr
+
+
+def test_a_program_in_this_folder_that_is_not_on_path_is_suggested(program, tmp_path):
+    program(ECHO)
+
+    status, found = told("greeter", cwd=tmp_path)
+
+    assert status == 2
+    assert "did you mean ./greeter?" in found["error"]["message"]
+
+
+@pytest.mark.parametrize("name", ["a b", "", "-a", "a/b", "x" * 254])
+def test_a_name_that_no_resource_can_have_is_a_usage_error(program, name):
+    done = call(f"--name={name}", program(ECHO))
+
+    assert done.returncode == 2
+    assert "--name" in done.stderr
+
+
+def test_repeated_tasks_end_with_a_line_that_sums_them_up(program, tmp_path):
+    body = f"""echo x >> {tmp_path}/count; (( $(wc -l < {tmp_path}/count) != 2 )) || exit 2"""
+
+    done = call("--repeat", "3", program(body))
+
+    assert done.stdout.splitlines()[-1].startswith("3 tasks: 2 success, 1 terminal; ")
+
+
+def test_a_delete_names_the_finalizer_of_the_kind_file(program, tmp_path):
+    reaction = {"name": "teardown", "trigger": "deleteRequested", "emits": ["finalizer"], "finalizer": "greeter/gone"}
+    (tmp_path / "greeter.kind.json").write_text(
+        json.dumps({"kind": "greeter", "kind_version": 1, "reactions": [reaction]})
+    )
+
+    request = request_of("--reaction", "teardown", program(ECHO))
+
+    assert (request["trigger"], request["finalizer"]) == ("deleteRequested", "greeter/gone")
+
+
+def test_a_reactor_is_told_which_edge_fired(program):
+    request = request_of("--reaction", "react", program(ECHO))
+
+    assert request["transition"] == "synced"
+    assert request["dedup_token"]
+    assert request["resource"]["name"] == "call"
+
+
+def test_a_program_named_as_a_kind_is_called_as_that_kind(program):
+    request = request_of(program(ECHO, "stdworker-kind-leaf@4"))
+
+    assert (request["kind"], request["kind_version"]) == ("leaf", 4)

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from itertools import islice
 
 from msgspec import Raw
 
 from stdworker.engine.api.shapes import Change
 from stdworker.engine.store.records import ResourceRecord
-from stdworker.model.json_text import RawJson, dumps, equal, escape_token, members
+from stdworker.model.difference import differences
+from stdworker.model.json_text import RawJson, dumps
 
 CHANGES_MAX = 10_000
 
 
 def changes(before: ResourceRecord | None, after: ResourceRecord) -> list[Change]:
     """Every member of the declaration that differs, in the order of the new one; at most `CHANGES_MAX`."""
-    found = _differences("", _declaration(before) if before else {}, _declaration(after))
-    return [change for change, _ in zip(found, range(CHANGES_MAX), strict=False)]
+    found = differences(_declaration(before) if before else {}, _declaration(after))
+    return [Change(path, _raw(old), _raw(new)) for path, old, new in islice(found, CHANGES_MAX)]
 
 
 def _declaration(record: ResourceRecord) -> dict[str, RawJson]:
@@ -28,14 +29,5 @@ def _declaration(record: ResourceRecord) -> dict[str, RawJson]:
     return shown
 
 
-def _differences(path: str, before: dict[str, RawJson], after: dict[str, RawJson]) -> Iterator[Change]:
-    for key in [*after, *(key for key in before if key not in after)]:
-        old, new = before.get(key), after.get(key)
-        if equal(old, new):
-            continue
-        inner = f"{path}/{escape_token(key)}"
-        old_members, new_members = members(old or b""), members(new or b"")
-        if old_members is not None and new_members is not None:
-            yield from _differences(inner, old_members, new_members)
-        else:
-            yield Change(inner, None if old is None else Raw(old), None if new is None else Raw(new))
+def _raw(document: RawJson | None) -> Raw | None:
+    return None if document is None else Raw(document)

@@ -359,7 +359,7 @@ async def test_a_process_that_dies_fails_its_request_with_how_and_why(provide):
 
     assert (type(result.failure), result.failure.code) == (Retry, "program_died")
     assert "exit status 7" in result.failure.message
-    assert result.failure.message.endswith("stderr:\nlast words")
+    assert result.failure.message.endswith(": last words")
     assert result.exit.code == 7
     assert await program.status(do("echo")) == do("echo")
 
