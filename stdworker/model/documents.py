@@ -146,9 +146,8 @@ _PRIVATE_USE = range(0xE000, 0xF900)
 _NULLS = ("", "~", "null", "Null", "NULL")
 
 
-_YAML_HINTS = {
-    "found invalid Unicode character escape code": r"write the character itself or \U and eight digits; YAML has no pairs of \u",
-}
+_NO_PAIRS = r"write the character itself, or \U and eight digits; YAML has no pairs of \u"
+_YAML_HINTS = {"found invalid Unicode character escape code": _NO_PAIRS}
 
 
 class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]

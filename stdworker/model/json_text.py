@@ -10,8 +10,10 @@ from __future__ import annotations
 
 import json
 import re
+from enum import Enum
 from json.encoder import encode_basestring_ascii
 from typing import Any
+from uuid import UUID
 
 import msgspec
 import orjson
@@ -20,6 +22,8 @@ from stdworker.errors import JsonError
 
 DEPTH_MAX = 100
 NUMBER_CHARACTERS_MAX = 1_000
+
+_TOO_LONG = 10**NUMBER_CHARACTERS_MAX
 
 # Past 18 digits an integer may leave 64 bits, where orjson would turn it into a float.
 _LONG_NUMBER = re.compile(rb"\d{19}")
@@ -48,8 +52,9 @@ def loads(document: bytes) -> Any:
 def dumps(value: Any) -> RawJson:
     """Encode a Python value, compact, ASCII only; a `RawJson` is returned as it is.
 
-    Raises JsonError, with the path, for what JSON can't say: NaN, infinities, lone surrogates, keys that
-    are not strings, objects of other types.
+    A member of an Enum is its value, a UUID its text. Raises JsonError, with the path, for what JSON can't say:
+    NaN, infinities, numbers of more than 1,000 characters, lone surrogates, keys that are not strings, objects of
+    other types.
     """
     if isinstance(value, RawJson):
         return value
@@ -68,12 +73,17 @@ def _dumps_slowly(value: Any) -> RawJson:
     path, problem = _locate_unencodable(value, "", 0)
     if problem:
         raise JsonError(f"can't be written as JSON: {problem}", path=path, code="not_json")
-    return RawJson(json.dumps(value, separators=(",", ":")).encode("ascii"))
+    return RawJson(json.dumps(value, separators=(",", ":"), default=_plain).encode("ascii"))
+
+
+def _plain(value: Any) -> Any:
+    """What orjson makes of a value of these types."""
+    return value.value if isinstance(value, Enum) else str(value) if isinstance(value, UUID) else value
 
 
 def _not_finite(value: Any) -> bool:
     try:
-        json.dumps(value, allow_nan=False, default=str)
+        json.dumps(value, allow_nan=False, default=_plain)
     except ValueError:
         return True
     return False
@@ -344,12 +354,15 @@ def _has_surrogate(text: str) -> bool:
 
 def _locate_unencodable(value: Any, path: str, depth: int) -> tuple[str, str]:
     """Where a value stops being JSON, and why; ("", "") when nothing is found."""
+    value = _plain(value)
     if depth >= DEPTH_MAX and type(value) in _CONTAINERS:
         return path, f"nested deeper than {DEPTH_MAX}"
     if isinstance(value, str):
         return (path, "a lone surrogate is not text") if _has_surrogate(value) else ("", "")
     if isinstance(value, float) and (value != value or value in (float("inf"), float("-inf"))):
         return path, f"{value} is not a JSON number"
+    if isinstance(value, int) and not -_TOO_LONG // 10 < value < _TOO_LONG:
+        return path, f"a number of more than {NUMBER_CHARACTERS_MAX} characters"
     items: list[tuple[Any, Any]] = []
     if isinstance(value, dict):
         items = list(value.items())

@@ -9,10 +9,12 @@ from typing import Any
 from stdworker.model.config import ProviderConfigSpec
 from stdworker.model.resource import Ref
 
+CONDITION_STATUSES = ("True", "False", "Unknown")
+
 
 @dataclass(slots=True)
 class Condition:
-    """One statement about a resource; `status` is "True", "False" or "Unknown"."""
+    """One statement about a resource; `status` is one of `CONDITION_STATUSES`."""
 
     type: str
     status: str

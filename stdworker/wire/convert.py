@@ -12,7 +12,7 @@ from stdworker.errors import JsonError
 from stdworker.model.config import ProviderConfig, ProviderConfigSpec
 from stdworker.model.json_text import RawJson, dumps
 from stdworker.model.kind import KindVersion, Stage
-from stdworker.model.outcome import ChildSpec, Condition, DepEdge, ValueFlow
+from stdworker.model.outcome import CONDITION_STATUSES, ChildSpec, Condition, DepEdge, ValueFlow
 from stdworker.model.resource import Ref, Resource
 from stdworker.wire.generated import worker_pb2 as pb
 
@@ -104,6 +104,9 @@ def decode_resource(message: pb.Resource) -> Resource:
 
 
 def encode_condition(condition: Condition) -> pb.Condition:
+    """Raises ValueError for a status that is none."""
+    if condition.status not in CONDITION_STATUSES:
+        raise ValueError(f"the status is one of {', '.join(CONDITION_STATUSES)}, not {condition.status!r}")
     return pb.Condition(
         type=condition.type, status=condition.status, reason=condition.reason, message=condition.message
     )
@@ -179,6 +182,16 @@ def encode_config_entry(pair: KindVersion, config: ProviderConfig) -> pb.Provide
     return pb.ProviderConfigEntry(
         kind=pair.kind, kind_version=pair.version, config=config.spec or b"", bundle=config.bundle or b""
     )
+
+
+def plain_text(text: str) -> str:
+    """A text for people as every peer and every store can hold it.
+
+    Lone surrogates, which are no UTF-8, and NUL, which Postgres refuses, are spelled as escapes.
+    """
+    if not text.isascii():
+        text = text.encode("utf-8", "backslashreplace").decode("utf-8")
+    return text.replace("\0", "\\x00")
 
 
 def decode_document(raw: bytes) -> RawJson | None:

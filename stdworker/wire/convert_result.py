@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator
+from typing import TypeVar
+
 from stdworker.errors import JsonError, Released, Retry, TaskFailure, Terminal
 from stdworker.model.json_text import dumps
 from stdworker.model.kind import Stage
@@ -19,8 +22,14 @@ from stdworker.wire.convert import (
     encode_config_spec,
     encode_document,
     encode_edge,
+    plain_text,
 )
 from stdworker.wire.generated import worker_pb2 as pb
+
+FAILURE_CHARACTERS_MAX = 262_144  # of a failure's message: the tail of stderr fits, an endless one doesn't
+
+T = TypeVar("T")
+M = TypeVar("M")
 
 _NOTHING = Outcome()
 
@@ -37,7 +46,7 @@ def encode_result(lease: Lease, stage: int, result: Result) -> pb.StageComplete:
         return message
     try:
         _fill_outcome(message, result.outcome or _NOTHING)
-    except (JsonError, TypeError, ValueError, AttributeError) as error:
+    except Exception as error:  # a provider's own objects may raise anything when they are read
         message = _echo(lease, stage)
         _fill_failure(message, Terminal(f"the outcome can't be sent: {error}", reason="BadOutcome"))
     return message
@@ -91,8 +100,8 @@ def _decode_failure(message: pb.StageComplete) -> TaskFailure:
 
 
 def _fill_failure(message: pb.StageComplete, failure: TaskFailure) -> None:
-    message.error_message = _encodable(str(failure)) or type(failure).__name__
-    message.error_reason = _encodable(failure.reason)
+    message.error_message = _shortened(plain_text(str(failure))) or type(failure).__name__
+    message.error_reason = plain_text(failure.reason)
     message.terminal = failure.terminal
     message.released = failure.released
     if isinstance(failure, Retry) and failure.after is not None:
@@ -118,17 +127,30 @@ def _fill_outcome(message: pb.StageComplete, outcome: Outcome) -> None:
         message.output = encode_document(outcome.output, "the output")
     message.status = encode_document(outcome.status, "the status")
     if outcome.conditions:
-        message.conditions.extend(map(encode_condition, outcome.conditions))
+        message.conditions.extend(_encoded("conditions", encode_condition, outcome.conditions))
 
 
 def _fill_composed(composed: pb.ComposeResult, outcome: Outcome) -> None:
     composed.SetInParent()  # a composite that wants no child says so
-    composed.desired.extend(map(encode_child, outcome.children))
-    composed.edges.extend(map(encode_edge, outcome.edges))
-    composed.configs.extend(map(encode_config_spec, outcome.configs))
+    composed.desired.extend(_encoded("children", encode_child, outcome.children))
+    composed.edges.extend(_encoded("edges", encode_edge, outcome.edges))
+    composed.configs.extend(_encoded("configs", encode_config_spec, outcome.configs))
     composed.status = encode_document(outcome.status, "the status")
-    composed.conditions.extend(map(encode_condition, outcome.conditions))
+    composed.conditions.extend(_encoded("conditions", encode_condition, outcome.conditions))
 
 
-def _encodable(text: str) -> str:
-    return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode("utf-8")
+def _encoded(member: str, encode: Callable[[T], M], items: Iterable[T]) -> Iterator[M]:
+    """Each item encoded. Raises ValueError that names the one which can't be."""
+    for index, item in enumerate(items):
+        try:
+            yield encode(item)
+        except UnicodeEncodeError:
+            raise ValueError(f"/{member}/{index}: a lone surrogate is not text") from None
+        except (TypeError, ValueError, AttributeError) as error:
+            raise ValueError(f"/{member}/{index}: {error}") from None
+
+
+def _shortened(text: str) -> str:
+    if len(text) <= FAILURE_CHARACTERS_MAX:
+        return text
+    return f"{text[:FAILURE_CHARACTERS_MAX]}… ({len(text)} characters)"

@@ -14,9 +14,9 @@ from pathlib import Path
 import httpx
 import pytest
 
-from stdworker import KindVersion, Outcome
+from stdworker import KindVersion, Outcome, Terminal
 from stdworker.model import pointer
-from stdworker.model.json_text import ascii_line, dumps, join_members, loads
+from stdworker.model.json_text import RawJson, ascii_line, dumps, join_members, loads
 from stdworker.model.settings import BrokerAddress
 from stdworker.wire.channel import open_channel
 from stdworker.worker import WorkerOptions, run_worker
@@ -122,10 +122,12 @@ def worker(engine, kinds, tmp_path):
     running.wait(HANG_SECONDS)
 
 
-def conctl(engine, *words):
+def conctl(engine, *words, text=""):
     command = [str(BIN / "conctl"), *words]
     environment = {"PATH": os.environ["PATH"], "CONVERGE_SERVER": engine.rest}
-    done = subprocess.run(command, env=environment, cwd=engine.folder, capture_output=True, check=False)
+    done = subprocess.run(
+        command, env=environment, cwd=engine.folder, input=text.encode(), capture_output=True, check=False
+    )
     assert done.returncode == 0, done.stderr.decode()
     return done.stdout
 
@@ -230,10 +232,63 @@ async def converge(engine, provider, expect="ready"):
                 del published["default_config"]
                 (await client.put(f"/kinds/{kind}/manifest", json=published)).raise_for_status()
                 (await client.post("/resources", content=body(kind), headers=JSON)).raise_for_status()
-                query = {"for": expect, "timeout": f"{HANG_SECONDS}s"}
+                query = {"for": "ready", "timeout": f"{HANG_SECONDS}s"}
                 told = await client.get(f"/resources/{kind}/one/wait", params=query)
-                assert told.is_success == (expect == "ready"), told.text
+                assert told.status_code == (200 if expect == "ready" else 409), told.text
                 return (await client.get(f"/resources/{kind}/one")).content
         finally:
             stop.set()
             await serving
+
+
+# ---- what can't be carried ----
+
+
+def never():
+    raise Terminal("a\0b \ud800", reason="No\0pe")
+
+
+@pytest.mark.parametrize(
+    ("work", "told"),
+    [
+        (never, r"a\\x00b \\ud800"),
+        (lambda: Outcome(status={"a": [float("nan")]}), "the status: /a/0: can't be written as JSON: nan"),
+        (lambda: Outcome(status=RawJson(b'{"a":[NaN]}')), "status: /a/0: NaN is not a JSON number"),
+        (lambda: Outcome(status=RawJson(b'{"a":"\xff"}')), "status: byte 6 is not UTF-8"),
+    ],
+    ids=["a message that no store holds", "a float nan", "a raw NaN", "raw bytes"],
+)
+async def test_what_a_provider_reports_and_nobody_can_carry_fails_for_good_and_says_why(engine, work, told):
+    class Broken(Provider):
+        kind = KindVersion("exact-broken")
+
+        async def work(self, request):
+            return work()
+
+    found = await converge(engine, Broken(), "failed")
+
+    assert told in at(found, "/failure/message").decode()
+    assert at(found, "/failure/terminal") == b"true"
+
+
+REFUSED = [
+    ('{"a":{"b":1,"b":2}}', "body/spec/a/b"),
+    ('{"a":[NaN]}', "body/spec/a/0"),
+    ('{"a":-Infinity}', "body/spec/a"),
+    ('{"a":1e999}', "body/spec/a"),
+    ('{"a":"\\ud800"}', "body/spec/a"),
+    ('{"a":%s}' % ("1" * 1_001), "body/spec/a"),
+    ('{"a":%s}' % ("[" * 101 + "]" * 101), "body/spec/a/0"),
+]
+
+
+def test_a_spec_that_json_peers_can_t_agree_on_is_refused_with_its_pointer(serve):
+    engine = serve()
+    conctl(engine, "apply", "-f", "-", text=kind_file("exact-any"))
+    with rest(engine) as client:
+        for spec, place in REFUSED:
+            told = client.post("/resources", content=body("exact-any", spec=spec), headers=JSON)
+            assert (told.status_code, told.json()["errors"][0]["location"][: len(place)]) == (400, place), told.text
+        raw = body("exact-any").encode().replace(b'"1.0"', b'"\xed\xa0\x80"')
+        told = client.post("/resources", content=raw, headers=JSON)
+        assert (told.status_code, "UTF-8" in told.text) == (400, True), told.text

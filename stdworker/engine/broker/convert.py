@@ -8,7 +8,7 @@ from stdworker.model.json_text import RawJson, check
 from stdworker.model.kind import Stage
 from stdworker.model.outcome import Outcome
 from stdworker.model.task import Lease, ReactionRequest
-from stdworker.wire.convert import STAGES, decode_document
+from stdworker.wire.convert import STAGES, decode_document, plain_text
 from stdworker.wire.convert_result import decode_outcome
 from stdworker.wire.convert_task import encode_task
 from stdworker.wire.generated import worker_pb2 as pb
@@ -51,8 +51,8 @@ def decode_complete(message: pb.StageComplete, expected: Stage | None) -> Settle
         lease=lease,
         stage=stage,
         outcome=outcome,
-        error=message.error_message or ("released" if message.released else ""),
-        reason=message.error_reason,
+        error=plain_text(message.error_message) or ("released" if message.released else ""),
+        reason=plain_text(message.error_reason),
         terminal=message.terminal,
         released=message.released,
         retry_after_ms=max(0, message.retry_after_ms),

@@ -1,6 +1,8 @@
 """JSON goes through unchanged, and what can't is refused naming the place."""
 
 import json
+from enum import Enum
+from uuid import UUID
 
 import pytest
 from hypothesis import example, given
@@ -19,6 +21,12 @@ from stdworker.model.json_text import (
     loads,
     members,
 )
+
+
+class Colour(Enum):
+    RED = "red"
+    NONE = float("nan")
+
 
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=6)
 scalars = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | texts
@@ -137,12 +145,22 @@ def test_what_looks_suspicious_but_is_legal_is_accepted(document):
         (b"bytes", "", "bytes"),
         ([object()], "/0", "object"),
         ({"a": {"\ud800": 1}}, "/a", "surrogate"),
+        ({"a": 10**1_000}, "/a", "more than 1000 characters"),
+        ({"a": [-(10**999)]}, "/a/0", "more than 1000 characters"),
+        ({"a": 10**5_000}, "/a", "more than 1000 characters"),
+        ([Colour.NONE], "/0", "nan"),
     ],
 )
 def test_a_value_that_json_cannot_say_is_refused_naming_the_place(value, path, told):
     with pytest.raises(JsonError, match=told) as error:
         dumps(value)
     assert error.value.path == path
+
+
+@pytest.mark.parametrize("beside", [1, 2**64], ids=["small numbers", "large numbers"])
+def test_members_of_enums_and_uuids_are_written_whatever_stands_beside_them(beside):
+    uid = UUID(int=7)
+    assert dumps([Colour.RED, uid, beside]) == dumps(["red", str(uid), beside])
 
 
 def nested(depth):
