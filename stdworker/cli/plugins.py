@@ -17,7 +17,7 @@ from stdworker.host.loader import Plugin, Plugins
 from stdworker.model.json_text import ascii_line
 from stdworker.model.settings import WorkerSettings
 
-HEADINGS = ("PLUGIN", "DISTRIBUTION", "VERSION", "SERVES", "FROM")
+HEADINGS = ("PLUGIN", "DISTRIBUTION", "VERSION", "SERVES", "MODE", "FROM", "DECLARED BY")
 
 
 @click.command()
@@ -25,10 +25,11 @@ HEADINGS = ("PLUGIN", "DISTRIBUTION", "VERSION", "SERVES", "FROM")
 def plugins(output: str) -> None:
     """Show every plugin: its origin, its kinds, and what is wrong with it.
 
-    Exit status 1 when something is broken.
+    What is broken is shown, and hinders nobody else; whether all is well, `stdworker doctor` says.
     """
     settings = WorkerSettings.from_environment(os.environ, dials=False)
-    logging.getLogger("stdworker.plugins").setLevel(logging.CRITICAL)  # errors are shown below, once
+    for name in ("stdworker.plugins", "stdworker.kinds"):
+        logging.getLogger(name).setLevel(logging.CRITICAL)  # what they tell is shown below, once
     found = Plugins.load(allowed=settings.plugins)
     clash: PluginError | None = None
     try:
@@ -40,7 +41,6 @@ def plugins(output: str) -> None:
     show(found)
     if clash:
         raise clash
-    sys.exit(1 if found.broken else 0)
 
 
 @click.command()
@@ -51,6 +51,7 @@ def kinds() -> None:
     """
     settings = WorkerSettings.from_environment(os.environ, dials=False)
     found = Plugins.load(allowed=settings.plugins)
+    found.registry(settings)  # tells what can't be served
     for kind_file in found.kind_files(settings):
         click.echo(ascii_line(kind_file.document))
     sys.exit(1 if found.broken else 0)
@@ -67,7 +68,15 @@ def _document(plugin: Plugin) -> dict[str, Any]:
         "version": plugin.version,
         "module": plugin.module,
         "kinds": [
-            {"kind": pair.kind, "kind_version": pair.version, "from": place} for pair, place in plugin.kinds.items()
+            {
+                "kind": pair.kind,
+                "kind_version": pair.version,
+                "mode": served.mode,
+                "from": served.path,
+                "declared_by": served.declared_by,
+                "shadows": list(served.shadows),
+            }
+            for pair, served in plugin.kinds.items()
         ],
         "errors": [
             {"message": message, "traceback": trace}
@@ -80,17 +89,27 @@ def _show_table(found: Plugins) -> None:
     rows = [row for plugin in found for row in _rows(plugin)]
     for line in _aligned([HEADINGS, *rows]):
         click.echo(line)
+    for plugin in found:
+        for pair, served in plugin.kinds.items():
+            for loser in served.shadows:
+                click.echo(f"\n{pair}: {loser} is not used, {served.path} comes first")
     for plugin in found.broken:
-        for message, trace in zip(plugin.errors, plugin.tracebacks, strict=True):
-            click.echo(f"\n{plugin.origin} is broken: {message}")
-            if trace:
-                click.echo(indent(trace.rstrip(), "  "))
+        _show_errors(plugin)
+
+
+def _show_errors(plugin: Plugin) -> None:
+    for message, trace in zip(plugin.errors, plugin.tracebacks, strict=True):
+        click.echo(f"\n{plugin.origin}{' is broken' if trace else ''}: {message}")
+        if trace:
+            click.echo(indent(trace.rstrip(), "  "))
 
 
 def _rows(plugin: Plugin) -> Iterator[tuple[str, ...]]:
-    kinds = [(str(pair), place) for pair, place in plugin.kinds.items()]
-    for served, place in kinds or [("broken" if plugin.errors else "nothing", "")]:
-        yield plugin.name, plugin.distribution, plugin.version, served, place
+    origin = (plugin.name, plugin.distribution, plugin.version)
+    for pair, served in plugin.kinds.items():
+        yield *origin, str(pair), served.mode or "-", served.path or "-", served.declared_by or "-"
+    if not plugin.kinds:
+        yield *origin, "broken" if plugin.errors else "nothing", "", "", ""
 
 
 def _aligned(rows: Sequence[Sequence[str]]) -> Iterable[str]:

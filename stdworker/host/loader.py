@@ -36,11 +36,34 @@ HOOK_SECONDS_MAX = 10.0
 log = logging.getLogger("stdworker.plugins")
 
 
+@dataclass(frozen=True, slots=True)
+class Served:
+    """What a provider tells of itself for lists of kinds; "" for what it doesn't tell.
+
+    `path` is the file that the kind comes from, `mode` how a program is run, `declared_by` where the kind is
+    declared, `shadows` are files that would serve it too.
+    """
+
+    path: str = ""
+    mode: str = ""
+    declared_by: str = ""
+    shadows: Sequence[str] = ()
+
+    @classmethod
+    def by(cls, provider: Provider) -> Served:
+        view = getattr(provider, "view", None)
+        return cls(
+            path=getattr(provider, "path", None) or "",
+            mode=(view().mode or "") if view else "",
+            declared_by=getattr(provider, "declared_by", ""),
+            shadows=getattr(provider, "shadows", ()),
+        )
+
+
 @dataclass(slots=True)
 class Plugin:
     """One entry point and what became of it.
 
-    `kinds` are those it serves, each with the file that its provider names as its `path` ("" if none).
     `hooks` is a plugin manager of its own, so that nothing a plugin does to a hook call reaches another; None
     when it could not be loaded. `errors` are sentences, `tracebacks` (one for each, may be "") for its author.
     """
@@ -49,7 +72,7 @@ class Plugin:
     distribution: str
     version: str
     module: str
-    kinds: dict[KindVersion, str] = field(default_factory=dict)
+    kinds: dict[KindVersion, Served] = field(default_factory=dict)
     errors: list[str] = field(default_factory=list)
     tracebacks: list[str] = field(default_factory=list)
     hooks: pluggy.PluginManager | None = None
@@ -167,15 +190,15 @@ def _serve(registry: Registry, plugin: Plugin, provider: Provider | StdworkerErr
     if isinstance(provider, StdworkerError):
         plugin.fail(provider)
         return
-    path = getattr(provider, "path", None) or ""
     try:
-        registry.add(provider, f"{plugin.origin}, {path}" if path else plugin.origin)
+        served = Served.by(provider)
+        registry.add(provider, f"{plugin.origin}, {served.path}" if served.path else plugin.origin)
     except Exception as error:
         if isinstance(error, PluginError) and error.code == "duplicate_kind":
             raise
         plugin.fail(error, "a provider can't be served")
     else:
-        plugin.kinds[provider.kind] = path
+        plugin.kinds[provider.kind] = served
 
 
 def _kind_files(plugin: Plugin, settings: WorkerSettings) -> Iterator[KindFile]:

@@ -9,16 +9,29 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from itertools import islice
 from pathlib import Path
 
 from stdworker.errors import ConfigError
 from stdworker.model.kind import KindVersion
 from stdworker.model.kind_file import KIND_FILE, PREFIX, KindFile
 
-__all__ = ["PREFIX", "ProgramKind", "find_program_kinds", "folders_of", "is_kind", "kind_file_beside"]
+__all__ = [
+    "PREFIX",
+    "Found",
+    "ProgramKind",
+    "find_program_kinds",
+    "folders_of",
+    "is_kind",
+    "kind_file_beside",
+    "missing_folders",
+]
 
 KIND_FILE_BYTES_MAX = 4 << 20
+FOLDER_FILES_MAX = 100_000
+WARNINGS_MAX = 1_000
 
 log = logging.getLogger("stdworker.kinds")
 
@@ -27,28 +40,63 @@ Named = dict[KindVersion, list[str]]
 
 @dataclass(frozen=True, slots=True)
 class ProgramKind:
-    """A kind and the executable that serves it, with its kind file if it has one."""
+    """A kind and the executable that serves it.
+
+    `kind_file` is what declares it, `declared_by` the place of that, "" if nothing does. `shadows` are the
+    programs further back that would serve it too.
+    """
 
     pair: KindVersion
     program: Path
     kind_file: KindFile | None = None
+    declared_by: str = ""
+    shadows: tuple[str, ...] = ()
 
 
-def find_program_kinds(folders: Iterable[Path]) -> Iterator[ProgramKind | ConfigError]:
+Found = ProgramKind | ConfigError
+
+
+def find_program_kinds(folders: Iterable[Path]) -> list[Found]:
     """Every kind of these folders; an error stands for each one that can't be served.
 
     What a later folder has for a kind that was found before, even a broken one, is passed over with a warning.
     """
-    found: dict[KindVersion, Path] = {}
-    for folder in dict.fromkeys(folder.absolute() for folder in folders):
+    nameless: list[Found] = []
+    found: dict[KindVersion, tuple[Found, Path]] = {}
+    for folder in _distinct(folders):
         for pair, item in _kinds_of(folder):
             if pair is None:
-                yield item
+                nameless.append(item)
             elif pair in found:
-                log.warning("%s in %s is not used: the one in %s comes first", pair, folder, found[pair])
+                first, place = found[pair]
+                found[pair] = _shadowing(pair, (first, place), _place(item, folder)), place
             else:
-                found[pair] = folder
-                yield item
+                found[pair] = item, folder
+    return [*nameless, *(item for item, _ in found.values())]
+
+
+def _distinct(folders: Iterable[Path]) -> list[Path]:
+    """One folder may be there under several names, as /bin and /usr/bin often are."""
+    names: dict[str, Path] = {}
+    for folder in folders:
+        names.setdefault(os.path.realpath(folder), folder.absolute())
+    return list(names.values())
+
+
+def _shadowing(pair: KindVersion, first: tuple[Found, Path], loser: str) -> Found:
+    item, folder = first
+    _warn(f"{pair}: {loser} is not used, {_place(item, folder)} comes first")
+    return replace(item, shadows=(*item.shadows, loser)) if isinstance(item, ProgramKind) else item
+
+
+@lru_cache(maxsize=WARNINGS_MAX)
+def _warn(text: str) -> None:
+    """Once, however often the folders are searched."""
+    log.warning("%s", text)
+
+
+def _place(item: Found, folder: Path) -> str:
+    return str(item.program if isinstance(item, ProgramKind) else folder)
 
 
 def is_kind(name: str) -> bool:
@@ -59,14 +107,25 @@ def is_kind(name: str) -> bool:
 def kind_file_beside(program: Path) -> KindFile | None:
     """The kind file that describes an executable, if there is one. Raises ConfigError if it is malformed."""
     told = (program.name, program.name.removeprefix(PREFIX), program.stem)
-    for name in _names(program.parent):
-        match = KIND_FILE.fullmatch(name)
-        if match and match["pair"] in told:
-            return _kind_file(program.parent / name, _pair(program.parent / name, match["pair"]))
-    return None
+    names = [name for name in _names(program.parent) if (match := KIND_FILE.fullmatch(name)) and match["pair"] in told]
+    if len(names) > 1:
+        raise ConfigError(f"{program.parent} has {len(names)} kind files for {program.name}: {', '.join(names)}")
+    return (
+        _kind_file(program.parent / names[0], _pair(program.parent / names[0], _told_by(names[0])[1]))
+        if names
+        else None
+    )
 
 
-def _kinds_of(folder: Path) -> Iterator[tuple[KindVersion | None, ProgramKind | ConfigError]]:
+def missing_folders(kinds_path: Iterable[Path]) -> Iterator[ConfigError]:
+    """Folders of STDWORKER_KINDS_PATH that are not there. On PATH such a folder is nothing unusual."""
+    for folder in kinds_path:
+        if not folder.is_dir():
+            text = f"STDWORKER_KINDS_PATH names {folder.absolute()}, which is not a folder"
+            yield ConfigError(text, hint="create it, or take it out", code="no_folder")
+
+
+def _kinds_of(folder: Path) -> Iterator[tuple[KindVersion | None, Found]]:
     names = _names(folder)
     programs: Named = {}
     kind_files: Named = {}
@@ -94,10 +153,15 @@ def _pair(path: Path, text: str) -> KindVersion:
 
 def _names(folder: Path) -> list[str]:
     try:
-        return sorted(path.name for path in folder.iterdir())
+        with os.scandir(folder) as entries:
+            names = [entry.name for entry in islice(entries, FOLDER_FILES_MAX + 1)]
     except OSError as error:
         log.debug("%s is not searched for kinds: %s", folder, error.strerror)
         return []
+    if len(names) > FOLDER_FILES_MAX:
+        _warn(f"{folder} is not searched for kinds: it holds more than {FOLDER_FILES_MAX} files")
+        return []
+    return sorted(names)
 
 
 def _told_by(name: str) -> tuple[str, str]:
@@ -116,7 +180,10 @@ def _program_kind(
     program = folder / (programs[0] if programs else _program_beside(folder, kind_files[0], names))
     if not _is_executable(program):
         raise ConfigError(f"{program} is not an executable file", hint="chmod +x", code="not_executable")
-    return ProgramKind(pair, program, _kind_file(folder / kind_files[0], pair) if kind_files else None)
+    if not kind_files:
+        return ProgramKind(pair, program)
+    place = folder / kind_files[0]
+    return ProgramKind(pair, program, _kind_file(place, pair), str(place))
 
 
 def _program_beside(folder: Path, kind_file: str, names: list[str]) -> str:
@@ -144,6 +211,8 @@ def _is_executable(path: Path) -> bool:
 
 def _kind_file(path: Path, pair: KindVersion) -> KindFile:
     try:
+        if not path.is_file():  # a pipe would have us wait for ever
+            raise ConfigError(f"{path} is not a file")
         if path.stat().st_size > KIND_FILE_BYTES_MAX:
             raise ConfigError(f"{path} is larger than {KIND_FILE_BYTES_MAX} bytes")
         found = KindFile.parse(path.read_bytes(), str(path))

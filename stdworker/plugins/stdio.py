@@ -1,7 +1,7 @@
 """The built-in plugin: programs as kinds, through the bridge.
 
 Serves the kinds of STDIO_KINDS and STDIO_COMPOSER_KINDS, whose program is named by their config, and every
-program that is a kind by its name or its kind file.
+program that is a kind by its name or its kind file; one that has none but may describe itself is asked.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ from stdworker import KindVersion, Provider, StdworkerError, hookimpl
 from stdworker.bridge import BridgeRuntime, ProgramProvider
 from stdworker.model.kind_file import KindFile
 from stdworker.model.settings import WorkerSettings
-from stdworker.plugins.program_kinds import ProgramKind, find_program_kinds, folders_of
+from stdworker.plugins.described import with_descriptions
+from stdworker.plugins.program_kinds import ProgramKind, find_program_kinds, folders_of, missing_folders
 
 ATTEMPTS_MAX = 20
 RESYNC_SECONDS = 300
@@ -45,15 +46,28 @@ def stdworker_providers(settings: WorkerSettings) -> Iterator[Provider | Stdwork
     for pair in (*settings.stdio_kinds, *settings.stdio_composer_kinds):
         yield ProgramProvider(pair, default_command=settings.stdio_command, run=runtime)
     for found in _program_kinds(settings):
-        yield _provider(found, runtime) if isinstance(found, ProgramKind) else found
+        yield PathProvider(found, runtime) if isinstance(found, ProgramKind) else found
 
 
-def _provider(found: ProgramKind, runtime: BridgeRuntime) -> ProgramProvider:
-    program = str(found.program)
-    base = found.kind_file.default_config if found.kind_file else None
-    return ProgramProvider(
-        found.pair, fixed_command=program, base_config=base, sealed_by_default=True, path=program, run=runtime
-    )
+class PathProvider(ProgramProvider):
+    """A kind that was found as a program on a path. No config changes which program it is.
+
+    `declared_by` and `shadows` are for lists of kinds, see `ProgramKind`.
+    """
+
+    def __init__(self, found: ProgramKind, runtime: BridgeRuntime) -> None:
+        program, kind_file = str(found.program), found.kind_file
+        super().__init__(
+            found.pair,
+            fixed_command=program,
+            base_config=kind_file.default_config if kind_file else None,
+            base_bundle=kind_file.default_bundle if kind_file else None,
+            sealed_by_default=True,
+            path=program,
+            run=runtime,
+        )
+        self.declared_by = found.declared_by
+        self.shadows = found.shadows
 
 
 @hookimpl
@@ -70,4 +84,5 @@ def _manifest(manifest: dict[str, Any], pair: KindVersion) -> dict[str, Any]:
 
 
 def _program_kinds(settings: WorkerSettings) -> Iterator[ProgramKind | StdworkerError]:
-    return find_program_kinds(folders_of(settings.kinds_path, os.environ))
+    yield from missing_folders(settings.kinds_path)
+    yield from with_descriptions(find_program_kinds(folders_of(settings.kinds_path, os.environ)))

@@ -99,7 +99,14 @@ def test_a_kind_on_path_has_its_name_from_its_file_and_its_settings_from_its_kin
     assert found["outcome"]["status"] == {"text": "Good morning, all!"}
     kinds = [kind for plugin in json.loads(shown.stdout) for kind in plugin["kinds"]]
     kind = f"{language}-motd"
-    assert {"kind": kind, "kind_version": 1, "from": str(folder / f"stdworker-kind-{kind}")} in kinds
+    assert {
+        "kind": kind,
+        "kind_version": 1,
+        "mode": "oneshot",
+        "from": str(folder / f"stdworker-kind-{kind}"),
+        "declared_by": str(folder / f"{kind}.kind.yaml"),
+        "shadows": [],
+    } in kinds
 
 
 def test_the_commands_of_each_readme_work(language):

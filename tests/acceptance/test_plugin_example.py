@@ -50,7 +50,7 @@ def test_the_installed_plugin_is_found_with_its_origin_and_kind(python, tmp_path
         "distribution": "stdworker-plugin-greet",
         "version": "0.1.0",
         "module": "stdworker_plugin_greet",
-        "kinds": [{"kind": "greeting", "kind_version": 1, "from": ""}],
+        "kinds": [{"kind": "greeting", "kind_version": 1, "mode": "", "from": "", "declared_by": "", "shadows": []}],
         "errors": [],
     }
     assert "stdio" in found

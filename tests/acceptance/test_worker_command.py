@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -149,18 +150,67 @@ def test_plugins_are_shown_as_a_table(environment):
     done = run("plugins", **environment)
 
     heading, row = done.stdout.splitlines()
-    assert heading.split() == ["PLUGIN", "DISTRIBUTION", "VERSION", "SERVES", "FROM"]
-    assert row.split() == ["mark", "stdworker-plugin-mark", "1.0", "marker@1"]
+    assert heading.split() == ["PLUGIN", "DISTRIBUTION", "VERSION", "SERVES", "MODE", "FROM", "DECLARED", "BY"]
+    assert row.split() == ["mark", "stdworker-plugin-mark", "1.0", "marker@1", "-", "-", "-"]
     assert done.returncode == 0
 
 
-def test_a_broken_plugin_is_shown_with_its_traceback_and_the_status_says_so(environment, tmp_path):
+def test_programs_are_shown_with_mode_and_declaration_and_what_they_hide_and_what_is_wrong(environment, tmp_path):
+    for folder in ("first", "second"):
+        (tmp_path / folder).mkdir()
+        program = tmp_path / folder / "stdworker-kind-greeter"
+        program.write_text("#!/bin/sh\ncat\n")
+        program.chmod(0o755)
+    kind_file = tmp_path / "first" / "greeter.kind.yaml"
+    kind_file.write_text(
+        "{kind: greeter, kind_version: 1, reactions: [{name: work, trigger: specChange, emits: []}],"
+        " default_config: {mode: stream}}"
+    )
+    (tmp_path / "first" / "bad.kind.yaml").write_text("{}")
+    folders = os.pathsep.join(str(tmp_path / folder) for folder in ("first", "second", "third"))
+    environment |= {"STDWORKER_PLUGINS": "stdio", "STDIO_KINDS": "leaf", "STDWORKER_KINDS_PATH": folders}
+
+    table = run("plugins", **environment)
+    told = run("plugins", "--output", "json", **environment)
+
+    [plugin] = json.loads(told.stdout)
+    program, hidden = (str(tmp_path / folder / "stdworker-kind-greeter") for folder in ("first", "second"))
+    assert plugin["kinds"][1] == {
+        "kind": "greeter",
+        "kind_version": 1,
+        "mode": "stream",
+        "from": program,
+        "declared_by": str(kind_file),
+        "shadows": [hidden],
+    }
+    messages = [error["message"] for error in plugin["errors"]]
+    assert len(messages) == 2
+    for message in messages:
+        assert message in table.stdout
+    assert f"{tmp_path}/third, which is not a folder" in messages[0]
+    assert "bad.kind.yaml" in messages[1]
+    assert f"greeter@1: {hidden} is not used, {program} comes first" in table.stdout
+    assert re.search(rf"greeter@1 +stream +{program} +{kind_file}$", table.stdout, re.MULTILINE)
+    assert (table.returncode, table.stderr, told.stderr) == (0, "", "")
+
+
+def test_kinds_says_what_it_could_not_print(environment, tmp_path):
+    (tmp_path / "bad.kind.yaml").write_text("{}")
+
+    done = run("kinds", **environment | {"STDWORKER_PLUGINS": "stdio", "STDWORKER_KINDS_PATH": str(tmp_path)})
+
+    assert [json.loads(line)["kind"] for line in done.stdout.splitlines()] == ["stdio", "stdio-composer"]
+    assert "bad.kind.yaml" in done.stderr
+    assert done.returncode == 1
+
+
+def test_a_broken_plugin_is_shown_with_its_traceback(environment, tmp_path):
     (tmp_path / "site" / "throwaway_mark.py").write_text("import no_such_library")
 
     done = run("plugins", **environment)
     told = run("plugins", "--output", "json", **environment)
 
-    assert done.returncode == told.returncode == 1
+    assert done.returncode == told.returncode == 0
     assert "plugin mark (stdworker-plugin-mark 1.0) is broken: can't be loaded: ModuleNotFoundError" in done.stdout
     assert "Traceback" in done.stdout
     [error] = json.loads(told.stdout)[0]["errors"]

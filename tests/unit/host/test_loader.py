@@ -9,7 +9,7 @@ import pytest
 
 from stdworker.errors import PluginError, SettingsError
 from stdworker.host import containment, loader
-from stdworker.host.loader import Plugins
+from stdworker.host.loader import Plugins, Served
 from stdworker.model.kind import KindVersion
 from stdworker.model.settings import WorkerSettings
 
@@ -74,7 +74,7 @@ def test_a_plugin_serves_its_kinds_and_says_where_they_come_from(site):
     assert registry.origin(KindVersion("greeter")) == "plugin greet (stdworker-plugin-greet 1.2)"
     assert (plugin.name, plugin.distribution, plugin.version) == ("greet", "stdworker-plugin-greet", "1.2")
     assert plugin.module == module
-    assert plugin.kinds == {KindVersion("greeter"): ""}
+    assert plugin.kinds == {KindVersion("greeter"): Served()}
     assert not plugins.broken
 
 
@@ -259,7 +259,7 @@ def test_what_a_plugin_prints_goes_to_the_log_and_stdout_stays_clean(site):
     program = """
 import logging, sys
 logging.basicConfig(level="INFO", stream=sys.stderr, format="%(message)s")
-from stdworker.host.loader import Plugins
+from stdworker.host.loader import Plugins, Served
 print("before")
 assert not Plugins.load(allowed=["chatty"]).broken
 print("after")

@@ -1,12 +1,20 @@
 import json
 import logging
+import os
 from pathlib import Path
 
 import pytest
 
 from stdworker.errors import ConfigError
 from stdworker.model.kind import KindVersion
-from stdworker.plugins.program_kinds import ProgramKind, find_program_kinds, folders_of
+from stdworker.plugins import program_kinds
+from stdworker.plugins.program_kinds import (
+    ProgramKind,
+    find_program_kinds,
+    folders_of,
+    kind_file_beside,
+    missing_folders,
+)
 
 REACTIONS = [{"name": "work", "trigger": "specChange", "emits": ["status"]}]
 
@@ -63,6 +71,7 @@ def test_a_kind_file_beside_it_describes_it(tmp_path, suffix):
     found = only(tmp_path)
 
     assert found.program == path
+    assert found.declared_by == str(tmp_path / f"greeter.kind.{suffix}")
     assert found.kind_file.manifest.worker.name == "work"
     assert found.kind_file.default_config.value() == {"settings": {"big": 2**70}}
 
@@ -109,10 +118,74 @@ def test_the_first_folder_wins_with_a_warning(tmp_path, caplog):
     first = program(tmp_path / "a", "stdworker-kind-greeter")
     program(tmp_path / "b", "stdworker-kind-greeter")
 
-    assert only(tmp_path / "a", tmp_path / "b").program == first
+    found = only(tmp_path / "a", tmp_path / "b")
 
-    assert caplog.messages == [f"greeter@1 in {tmp_path}/b is not used: the one in {tmp_path}/a comes first"]
+    assert found.program == first
+    assert found.shadows == (f"{tmp_path}/b/stdworker-kind-greeter",)
+    assert caplog.messages == [
+        f"greeter@1: {tmp_path}/b/stdworker-kind-greeter is not used, {tmp_path}/a/stdworker-kind-greeter comes first"
+    ]
     assert caplog.records[0].levelno == logging.WARNING
+
+
+def test_a_shadow_is_told_once_however_often_the_folders_are_searched(tmp_path, caplog):
+    program(tmp_path / "a", "stdworker-kind-greeter")
+    program(tmp_path / "b", "stdworker-kind-greeter")
+
+    for _ in range(3):
+        find_program_kinds([tmp_path / "a", tmp_path / "b"])
+
+    assert len(caplog.messages) == 1
+
+
+def test_a_folder_with_two_names_is_searched_once(tmp_path, caplog):
+    program(tmp_path / "a", "stdworker-kind-greeter")
+    (tmp_path / "b").symlink_to("a")
+
+    assert only(tmp_path / "a", tmp_path / "b").program.parent == tmp_path / "a"
+    assert not caplog.messages
+
+
+def test_a_bare_name_and_version_one_are_the_same_kind(tmp_path):
+    program(tmp_path, "stdworker-kind-greeter")
+    program(tmp_path, "stdworker-kind-greeter@1")
+
+    assert refused(tmp_path).endswith("2 programs for greeter@1: stdworker-kind-greeter, stdworker-kind-greeter@1")
+
+
+def test_a_folder_beyond_all_measure_is_passed_over_with_a_warning(tmp_path, caplog, monkeypatch):
+    monkeypatch.setattr(program_kinds, "FOLDER_FILES_MAX", 2)
+    for name in ("stdworker-kind-greeter", "a", "b"):
+        program(tmp_path / "huge", name)
+    other = program(tmp_path / "small", "stdworker-kind-greeter")
+
+    assert only(tmp_path / "huge", tmp_path / "small").program == other
+    assert caplog.messages == [f"{tmp_path}/huge is not searched for kinds: it holds more than 2 files"]
+
+
+def test_a_kind_file_that_is_a_pipe_is_refused_and_nobody_waits_for_it(tmp_path):
+    program(tmp_path, "stdworker-kind-greeter")
+    os.mkfifo(tmp_path / "greeter.kind.json")
+
+    assert refused(tmp_path).endswith("greeter.kind.json is not a file")
+
+
+def test_the_kind_file_beside_a_program_is_found_by_its_name(tmp_path):
+    path = program(tmp_path, "greeter.py")
+    kind_file(tmp_path, "greeter.kind.json")
+    kind_file(tmp_path, "other.kind.json", kind="other")
+
+    assert kind_file_beside(path).pair == KindVersion("greeter")
+    assert kind_file_beside(program(tmp_path, "third")) is None
+
+
+def test_two_kind_files_beside_a_program_are_refused_naming_them(tmp_path):
+    path = program(tmp_path, "greeter")
+    kind_file(tmp_path, "greeter.kind.json")
+    kind_file(tmp_path, "greeter.kind.yaml")
+
+    with pytest.raises(ConfigError, match=r"2 kind files for greeter: greeter\.kind\.json, greeter\.kind\.yaml"):
+        kind_file_beside(path)
 
 
 def test_a_broken_kind_is_not_replaced_by_one_further_back(tmp_path):
@@ -131,6 +204,19 @@ def test_a_folder_that_is_named_twice_is_searched_once(tmp_path, caplog):
 
 def test_a_folder_that_is_not_there_has_no_kinds(tmp_path):
     assert list(find_program_kinds([tmp_path / "nowhere"])) == []
+
+
+def test_a_folder_of_the_kinds_path_that_is_not_there_is_told_by_its_whole_name(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "file").touch()
+    (tmp_path / "kinds").mkdir()
+
+    told = [str(error) for error in missing_folders([Path("kinds"), Path("knids"), Path("file")])]
+
+    assert told == [
+        f"STDWORKER_KINDS_PATH names {tmp_path}/{name}, which is not a folder (create it, or take it out)"
+        for name in ("knids", "file")
+    ]
 
 
 def test_other_files_are_passed_over(tmp_path):

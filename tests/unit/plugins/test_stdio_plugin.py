@@ -1,4 +1,5 @@
 import asyncio
+import base64
 import json
 import os
 from pathlib import Path
@@ -92,6 +93,48 @@ def test_a_resource_may_change_settings_and_timeout_of_a_program_kind_only(folde
 def test_no_config_can_name_another_program_for_a_program_kind(folder):
     with pytest.raises(Terminal, match="a config can't name another"):
         run(WorkerSettings(kinds_path=(folder,)), KindVersion("greeter"), config={"command": "/bin/sh"})
+
+
+def test_a_config_may_name_the_program_that_the_kind_has_anyway(folder):
+    """So `conctl apply --program` can declare for an engine what a worker finds on its path."""
+    config = {"command": str(folder / "greeter"), "settings": {"word": "hey"}}
+
+    found = run(WorkerSettings(kinds_path=(folder,)), KindVersion("greeter"), config=config)
+
+    assert found["config"] == {"word": "hey"}
+
+
+def test_the_bundle_of_a_kind_file_counts_until_a_config_brings_another(folder):
+    (folder / "greeter.kind.json").write_text(json.dumps(MANIFEST | {"default_bundle": "bG93"}))
+    settings, pair = WorkerSettings(kinds_path=(folder,)), KindVersion("greeter")
+
+    assert run(settings, pair)["bundle"] == "bG93"
+    assert run(settings, pair, bundle=b"broker")["bundle"] == base64.b64encode(b"broker").decode()
+
+
+def test_a_program_that_describes_itself_is_served_with_the_config_that_it_describes(folder):
+    described = MANIFEST | {"kind": "self"}
+    (folder / "stdworker-kind-self").write_text(
+        "#!/bin/sh\nread -r request\ncase $request in\n"
+        f"*'\"reaction\":\"describe\"'*) echo '{json.dumps({'describe': described})}' ;;\n"
+        '*) echo "{\\"status\\": $request}" ;;\nesac\n'
+    )
+    (folder / "stdworker-kind-self").chmod(0o755)
+    settings = WorkerSettings(kinds_path=(folder,))
+
+    assert run(settings, KindVersion("self"))["config"] == {"word": "hi"}
+    [provider] = [p for p in stdio.stdworker_providers(settings) if p.kind.kind == "self"]
+    assert (provider.declared_by, provider.path) == ("describe", str(folder / "stdworker-kind-self"))
+    assert KindVersion("self") in [getattr(found, "pair", None) for found in stdio.stdworker_kinds(settings)]
+
+
+def test_a_folder_that_is_not_there_is_told_and_the_kinds_are_served(folder):
+    settings = WorkerSettings(kinds_path=(folder / "nowhere", folder))
+
+    assert KindVersion("greeter") in kinds_of(settings)
+    assert [str(found) for found in stdio.stdworker_providers(settings) if isinstance(found, ConfigError)] == [
+        f"STDWORKER_KINDS_PATH names {folder}/nowhere, which is not a folder (create it, or take it out)"
+    ]
 
 
 def test_a_relative_folder_is_one_of_the_workers_own(folder, monkeypatch):
