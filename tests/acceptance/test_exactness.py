@@ -282,8 +282,7 @@ REFUSED = [
 ]
 
 
-def test_a_spec_that_json_peers_can_t_agree_on_is_refused_with_its_pointer(serve):
-    engine = serve()
+def test_a_spec_that_json_peers_can_t_agree_on_is_refused_with_its_pointer(engine):
     conctl(engine, "apply", "-f", "-", text=kind_file("exact-any"))
     with rest(engine) as client:
         for spec, place in REFUSED:
@@ -292,3 +291,11 @@ def test_a_spec_that_json_peers_can_t_agree_on_is_refused_with_its_pointer(serve
         raw = body("exact-any").encode().replace(b'"1.0"', b'"\xed\xa0\x80"')
         told = client.post("/resources", content=raw, headers=JSON)
         assert (told.status_code, "UTF-8" in told.text) == (400, True), told.text
+
+
+def test_a_name_with_nul_is_the_caller_s_mistake_whatever_the_store(engine):
+    conctl(engine, "apply", "-f", "-", text=kind_file("exact-any"))
+    with rest(engine) as client:
+        told = client.post("/resources", content=body("exact-any", r"a\u0000b"), headers=JSON)
+        looked_up = client.get("/resources/exact-any/a%00b")
+    assert (told.status_code, looked_up.status_code in (404, 422)) == (422, True), looked_up.text

@@ -14,6 +14,7 @@ import sqlalchemy
 from stdworker.engine.store import migrate
 from stdworker.engine.store.contract import Row
 from stdworker.engine.store.sql import Write, bound, spell, typed
+from stdworker.errors import Invalid
 
 WRITERS = 3
 CONNECT_SECONDS = 10
@@ -134,7 +135,12 @@ class PostgresConnection:
     ) -> psycopg.Cursor[Row]:
         if self._read_only and (self._db.broken or self._db.closed):
             self._db = self._connect()
-        return self._db.execute(_sql(statement).encode(), bound(rows, parameters))
+        try:
+            return self._db.execute(_sql(statement).encode(), bound(rows, parameters))
+        except psycopg.DataError as error:
+            if "\\u0000" in str(error) or "NUL" in str(error):
+                raise Invalid("a name or a label holds the character NUL", code="nul") from None
+            raise
 
 
 class _Listener(threading.Thread):
