@@ -9,12 +9,13 @@ import os
 import random
 from collections.abc import Coroutine, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from stdworker.errors import Retry, StdworkerError
 from stdworker.process.command import Command
 from stdworker.process.guardian import Guardian
+from stdworker.process.orphans import MARK, Leaked, Orphans
 from stdworker.process.spawn import Process, default_signals, spawn
 from stdworker.process.stop import Step, stop
 
@@ -33,6 +34,7 @@ class Counters:
     stray_lines: int = 0
     dropped_answers: int = 0
     unstoppable: int = 0
+    leaked_descendants: int = 0  # that had left their program's group
 
 
 class BridgeRuntime:
@@ -48,7 +50,8 @@ class BridgeRuntime:
         self.processes: set[Process] = set()
         self.users = 0
         self._ids = itertools.count(1)
-        self._guardian = Guardian()
+        self._orphans = Orphans(self._on_leak)
+        self._guardian = Guardian(f"{MARK}={self._orphans.nonce}-")
         self._tasks: set[asyncio.Task[Any]] = set()
         self._signals: ExitStack | None = None
 
@@ -72,10 +75,11 @@ class BridgeRuntime:
         await asyncio.shield(self.background(self._stop(process, steps, killed_by)))
 
     def release(self, process: Process) -> None:
-        """Give back all that an ended process held; what is left of its group is killed."""
+        """Give back all that an ended process held; what is left of its descendants is killed."""
         process.close()
         self.processes.discard(process)
         self._guardian.remove(process.pid)
+        self._orphans.ended(process.pid)
 
     def background(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         """Run something that must end before `close` does."""
@@ -90,27 +94,51 @@ class BridgeRuntime:
             await asyncio.wait(set(self._tasks))
         for process in list(self.processes):
             await self._stop(process, (), "shutdown")
+        await self._orphans.close()
         await self._guardian.close()
         if self._signals is not None:
             self._signals.close()
             self._signals = None
 
     def _spawn(self, command: Command) -> Process:
-        if self._signals is None:
-            self._signals = ExitStack()
-            self._signals.enter_context(default_signals())
-        process = spawn(command, asyncio.get_running_loop())
+        self._open()
+        mark = self._orphans.new_mark()
+        process = spawn(replace(command, environment={**command.environment, MARK: mark}), asyncio.get_running_loop())
         self.counters.spawned += 1
         self.processes.add(process)
+        self._orphans.started(process.pid, mark)
         try:
             self._guardian.add(process.pid)
         except OSError as error:
             self.background(self._stop(process, (), "limit"))
-            raise Retry(f"the guardian process can't be started: {error}", code="spawn_refused") from None
+            raise _unguarded(error) from None
         return process
+
+    def _open(self) -> None:
+        """Before the first program: nothing that it does may escape."""
+        if self._signals is None:
+            self._signals = ExitStack()
+            self._signals.enter_context(default_signals())
+        try:
+            self._orphans.open()
+            self._guardian.open()
+        except OSError as error:
+            raise _unguarded(error) from None
+
+    def _on_leak(self, leaked: Leaked) -> None:
+        self.counters.leaked_descendants += 1
+        log.warning(
+            "%s: a descendant had left its program's process group and was killed: process %d (%s)",
+            leaked.kind or "a program", leaked.pid, leaked.name,
+        )  # fmt: skip
 
     async def _stop(self, process: Process, steps: Sequence[Step], killed_by: str | None) -> None:
         if not await stop(process, steps, killed_by=killed_by):
             self.counters.unstoppable += 1
             log.error("process %d didn't end by SIGKILL; it is stuck inside the kernel", process.pid)
         self.release(process)
+
+
+def _unguarded(error: OSError) -> Retry:
+    text = f"the process that guards programs can't be started: {error.strerror or error}"
+    return Retry(text, code="spawn_refused", reason="SpawnRefused")

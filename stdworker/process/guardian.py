@@ -17,15 +17,25 @@ _PROGRAM = Path(__file__).with_name("guardian_program.py")
 
 
 class Guardian:
-    """Starts with the first group. If it is killed, the next change starts another one that knows all groups."""
+    """If it is killed, the next change of the list starts another one that knows all groups.
 
-    def __init__(self) -> None:
+    `mark` is the start of an environment variable, `NAME=value…`, that every process has which must not outlive this
+    one: it finds those that left their group, and those of a group that was started but not yet added.
+    """
+
+    def __init__(self, mark: str) -> None:
+        self._mark = mark
         self._groups: set[int] = set()
         self._process: subprocess.Popen[bytes] | None = None
 
     @property
     def pid(self) -> int | None:
         return self._process.pid if self._process is not None else None
+
+    def open(self) -> None:
+        """Start it if it doesn't run. Raises OSError when it can't be started."""
+        if self._process is None:
+            self._replace()
 
     def add(self, group: int) -> None:
         self._groups.add(group)
@@ -37,11 +47,13 @@ class Guardian:
             self._tell(b"-%d\n" % group)
 
     async def close(self) -> None:
-        """End the guardian; groups that are still on its list are killed by it."""
+        """End the guardian; when groups are still on its list, it kills them and all that has the mark."""
         process, self._process = self._process, None
         if process is None:
             return
         assert process.stdin is not None
+        if not self._groups:
+            _write(process, b"=\n")
         process.stdin.close()
         try:
             await asyncio.to_thread(process.wait, CLOSE_SECONDS)
@@ -58,18 +70,18 @@ class Guardian:
             self._process.kill()
             with suppress(OSError), self._process:
                 pass
-        self._process = _start()
+        self._process = _start(self._mark)
         assert self._process.stdin is not None
         os.set_blocking(self._process.stdin.fileno(), False)
         _write(self._process, b"".join(b"+%d\n" % group for group in self._groups))
 
 
-def _start() -> subprocess.Popen[bytes]:
+def _start(mark: str) -> subprocess.Popen[bytes]:
     """A blocked signal stays blocked over exec: there is no moment in which it could end the guardian."""
     mask = signal.pthread_sigmask(signal.SIG_BLOCK, _OUTLIVED)
     try:
         return subprocess.Popen(
-            [sys.executable, "-I", "-S", str(_PROGRAM)],
+            [sys.executable, "-I", "-S", str(_PROGRAM), mark],
             bufsize=0,
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,

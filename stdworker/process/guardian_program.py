@@ -1,26 +1,48 @@
 """The guardian: a small process that outlives its worker only to kill what the worker left behind.
 
-Reads `+PGID` and `-PGID` lines. At the end of its input, which is the worker's end however it came, every group
-still on the list gets SIGTERM and, a second later, SIGKILL. Runs by itself (`python -I -S`), standard library only;
-the worker starts it with the signals blocked that are sent to end a worker.
+Reads `+PGID` and `-PGID` lines; `=` says that nothing is left and ends it at once. At the end of its input, which is
+the worker's end however it came, every group still on the list gets SIGTERM, and with it every process whose
+environment has the mark of the worker: these are the ones that left their group, or that the worker had no time to
+report. A second later it is SIGKILL, until nobody with the mark is left. Runs by itself (`python -I -S`), standard
+library only; the worker starts it with the signals blocked that are sent to end a worker.
 """
 
 import os
 import signal
+import sys
 import time
+from collections.abc import Callable
 
 GRACE_SECONDS = 1.0
+INSIST_SECONDS = 3.0
 POLL_SECONDS = 0.02
+SEARCH_SECONDS = 0.1  # between searches through all processes
 
 
 def main() -> None:
+    mark = b"\0" + sys.argv[1].encode()
     groups = read_groups()
     deadline = time.monotonic() + GRACE_SECONDS
-    left = kill(groups, signal.SIGTERM)
-    while left and time.monotonic() < deadline:
+    marked = set(processes_with(mark))
+    left = kill(groups, os.killpg, signal.SIGTERM)
+    marked = kill(marked, os.kill, signal.SIGTERM)
+    while (left or marked) and time.monotonic() < deadline:
         time.sleep(POLL_SECONDS)
-        left = kill(left, 0)
-    kill(left, signal.SIGKILL)
+        left = kill(left, os.killpg, 0)
+        marked = kill(marked, os.kill, 0)
+    kill(left, os.killpg, signal.SIGKILL)
+    insist(mark)
+
+
+def insist(mark: bytes) -> None:
+    """Twice nobody is the end: a process that was just being forked is seen the second time."""
+    deadline = time.monotonic() + INSIST_SECONDS
+    clean = 0
+    while clean < 2 and time.monotonic() < deadline:
+        found = processes_with(mark)
+        kill(found, os.kill, signal.SIGKILL)
+        clean = 0 if found else clean + 1
+        time.sleep(SEARCH_SECONDS)
 
 
 def read_groups() -> set[int]:
@@ -29,19 +51,38 @@ def read_groups() -> set[int]:
     while chunk := os.read(0, 65_536):
         *lines, rest = (rest + chunk).split(b"\n")
         for line in lines:
+            if line == b"=":
+                sys.exit()
             (groups.add if line[:1] == b"+" else groups.discard)(int(line[1:]))
     return groups
 
 
-def kill(groups: set[int], number: int) -> set[int]:
-    """Signal each group; those that exist."""
+def processes_with(mark: bytes) -> set[int]:
+    """All processes of the system that were started with it; none where there is no /proc."""
+    try:
+        names = os.listdir("/proc")  # noqa: PTH208 (pathlib would double what this process loads)
+    except OSError:
+        return set()
+    return {int(name) for name in names if name.isdigit() and mark in b"\0" + environment(name)}
+
+
+def environment(pid: str) -> bytes:
+    try:
+        with open(f"/proc/{pid}/environ", "rb") as file:  # noqa: PTH123
+            return file.read()
+    except OSError:  # gone, or somebody else's
+        return b""
+
+
+def kill(numbers: set[int], send: Callable[[int, int], None], number: int) -> set[int]:
+    """Signal each; those that exist."""
     found = set()
-    for group in groups:
+    for target in numbers:
         try:
-            os.killpg(group, number)
+            send(target, number)
         except OSError:
             continue
-        found.add(group)
+        found.add(target)
     return found
 
 

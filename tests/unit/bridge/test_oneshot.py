@@ -339,7 +339,7 @@ async def test_a_program_sees_the_allow_list_and_nothing_of_the_worker(provide):
 
     assert names - {"PWD", "SHLVL", "_", "LC_STDWORKER_TEST"} == {
         "PATH", "LANG", "PYTHONUNBUFFERED", "MINE", "STDWORKER_KIND", "STDWORKER_NAME", "STDWORKER_UID",
-        "STDWORKER_GENERATION", "STDWORKER_REACTION",
+        "STDWORKER_GENERATION", "STDWORKER_REACTION", "STDWORKER_PROCESS",
     }  # fmt: skip
 
 

@@ -14,7 +14,7 @@ PATIENCE_SECONDS = 30
 HOST = """
 import subprocess, sys
 from stdworker.process.guardian import Guardian
-guardian = Guardian()
+guardian = Guardian("TEST_MARK=none-")
 for script in sys.argv[1:]:
     child = subprocess.Popen(["bash", "-c", script], start_new_session=True, stdout=subprocess.PIPE)
     child.stdout.readline()
@@ -62,7 +62,7 @@ def group():
 
 @pytest.mark.anyio
 async def test_a_group_that_was_removed_is_left_alone(group):
-    guardian = Guardian()
+    guardian = Guardian("TEST_MARK=none-")
     guardian.add(group.pid)
     guardian.remove(group.pid)
 
@@ -73,7 +73,7 @@ async def test_a_group_that_was_removed_is_left_alone(group):
 
 @pytest.mark.anyio
 async def test_a_guardian_that_was_killed_is_replaced_by_one_that_knows_all(group):
-    guardian = Guardian()
+    guardian = Guardian("TEST_MARK=none-")
     guardian.add(group.pid)
     assert guardian.pid is not None
     killed = os.pidfd_open(guardian.pid)
@@ -88,7 +88,7 @@ async def test_a_guardian_that_was_killed_is_replaced_by_one_that_knows_all(grou
 
 @pytest.mark.anyio
 async def test_the_guardian_survives_what_ends_its_host(group):
-    guardian = Guardian()
+    guardian = Guardian("TEST_MARK=none-")
     guardian.add(group.pid)
     assert guardian.pid is not None
 

@@ -1,0 +1,34 @@
+"""What /proc says about one process. Whatever can't be read, since it has ended or is hidden, is empty or None."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import NamedTuple
+
+
+class Stat(NamedTuple):
+    zombie: bool
+    group: int
+    session: int
+
+
+def environment(pid: int) -> bytes:
+    """The environment that the program was started with, each variable ended by a NUL. A zombie has none."""
+    return _read(pid, "environ")
+
+
+def name(pid: int) -> str:
+    """The program's name, at most 15 bytes of it."""
+    return _read(pid, "comm").decode("utf-8", "replace").strip()
+
+
+def stat(pid: int) -> Stat | None:
+    fields = _read(pid, "stat").rpartition(b")")[2].split()
+    return Stat(fields[0] in (b"Z", b"X"), int(fields[2]), int(fields[3])) if len(fields) > 3 else None
+
+
+def _read(pid: int, file: str) -> bytes:
+    try:
+        return Path(f"/proc/{pid}/{file}").read_bytes()
+    except OSError:
+        return b""
