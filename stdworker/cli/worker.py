@@ -44,7 +44,12 @@ VARIABLES = {
     "LOG_LEVEL": "debug, info, warn or error. [info]",
     "LOG_FORMAT": "text or json. [text]",
 }
-ELSEWHERE = {"call": "stdworker.cli.call", "dev": "stdworker.cli.dev"}  # commands that load what only they need
+ELSEWHERE = {  # commands that load what only they need
+    "call": "stdworker.cli.call",
+    "dev": "stdworker.cli.dev",
+    "new": "stdworker.cli.new",
+    "status": "stdworker.cli.status",
+}
 
 
 class Commands(click.Group):

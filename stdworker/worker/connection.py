@@ -6,6 +6,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Coroutine
+from dataclasses import dataclass
 from typing import Any
 
 from stdworker.worker.pace import Backoff
@@ -68,6 +69,19 @@ class Link:
             await asyncio.sleep(pace.pull_seconds if "alive" in self.session.peer else pace.pull_base_seconds)
 
 
+@dataclass(frozen=True, slots=True)
+class ConnectionView:
+    """How the connection is now. `error` is the last trouble with it, "" if there was none."""
+
+    address: str
+    connected: bool
+    since_seconds: float
+    sessions: int
+    extensions: list[str]
+    error: str
+    error_seconds_ago: float | None
+
+
 class Connection:
     """The links of a worker: one, or two while it moves from a broker that drains to another."""
 
@@ -77,8 +91,9 @@ class Connection:
         self._dial = dial
         self._pace = worker.pace
         self._backoff = Backoff(worker.pace)
-        self._lost_at = time.monotonic()
+        self._lost_at = self._changed_at = time.monotonic()
         self._told_trouble = False
+        self._trouble: tuple[float, str] | None = None
         self._closing = False
         self._links: set[Link] = set()
         self._helpers: set[asyncio.Task[None]] = set()
@@ -107,6 +122,19 @@ class Connection:
         finally:
             await self._close()
 
+    def view(self) -> ConnectionView:
+        now = time.monotonic()
+        session = self._worker.session
+        return ConnectionView(
+            address=str(self._dial),
+            connected=self._worker.connected,
+            since_seconds=now - self._changed_at,
+            sessions=self._worker.metrics.sessions,
+            extensions=sorted(session.peer) if session else [],
+            error=self._trouble[1] if self._trouble else "",
+            error_seconds_ago=now - self._trouble[0] if self._trouble else None,
+        )
+
     async def finish(self, timeout_seconds: float) -> None:
         """Write what is left, half-close, and wait for the broker to end the stream."""
         self._closing = True
@@ -128,6 +156,8 @@ class Connection:
         if link.session.established.is_set():
             self._lost_at = time.monotonic()
             self._backoff.lived(self._lost_at - link.opened)
+            if link is self.link:
+                self._changed_at = self._lost_at
 
     async def _take_over(self, link: Link) -> bool:
         """Make this the link in use. While an old one still serves, only once the new broker has spoken."""
@@ -148,6 +178,7 @@ class Connection:
         if link.session.established.is_set():
             self._told_trouble = False
             self._worker.metrics.sessions += 1
+            self._changed_at = time.monotonic()
             log.info("connected to %s", self._dial)
 
     async def _retire(self, old: Link) -> None:
@@ -169,6 +200,7 @@ class Connection:
 
     def _note_trouble(self, error: Unreachable) -> None:
         """One line when the broker goes away, not one for each dial."""
+        self._trouble = time.monotonic(), str(error)
         if not self._told_trouble:
             self._told_trouble = True
             log.warning("no broker at %s, dialling again: %s", self._dial, error)

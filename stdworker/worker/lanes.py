@@ -84,6 +84,11 @@ class Lane:
         self._observer = observer
         self._queue: deque[Held] = deque()
 
+    @property
+    def waiting(self) -> int:
+        """How many tasks have not started."""
+        return len(self._queue)
+
     def submit(self, held: Held) -> None:
         self._queue.append(held)
         self.pump()
@@ -118,7 +123,7 @@ class Lane:
             self._report(held, Result(failure=failure))
             return False
         held.message = None
-        started = time.monotonic()
+        started = held.started = time.monotonic()
         self._metrics.started(started - held.received)
         self._observe_start(task)
         task.request.report_progress = partial(self._progress, held.lease)

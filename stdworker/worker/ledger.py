@@ -19,6 +19,7 @@ from stdworker.model.task import Lease
 from stdworker.wire.channel import MESSAGE_BYTES_MAX
 from stdworker.wire.generated import worker_pb2 as pb
 
+NO_PROGRESS: tuple[float | None, str] = None, ""
 RESULTS_MAX = 65_536
 RESULTS_BYTES_MAX = MESSAGE_BYTES_MAX  # the largest result always fits
 
@@ -26,16 +27,20 @@ log = logging.getLogger("stdworker.worker")
 
 
 class Held:
-    """One lease. `message` is there until the task runs, `run` while it does, `result` once it is done."""
+    """One lease. `message` is there until the task runs, `run` while it does, `result` once it is done.
 
-    __slots__ = ("lease", "message", "pair", "received", "result", "run", "stage", "writer")
+    `started` is when it began to run (monotonic), `progress` what it said last.
+    """
+
+    __slots__ = ("lease", "message", "pair", "progress", "received", "result", "run", "stage", "started", "writer")
 
     def __init__(self, message: pb.StageTask, received: float) -> None:
         self.lease = Lease(message.lease_token, message.claim_epoch)
         self.stage: int = message.stage
         self.pair = KindVersion(message.kind, message.kind_version)
         self.message: pb.StageTask | None = message
-        self.received = received
+        self.received = self.started = received
+        self.progress = NO_PROGRESS
         self.run: Run | None = None
         self.result: bytes = b""
         self.writer: object | None = None

@@ -18,8 +18,11 @@ from stdworker.model.task import Provider
 from stdworker.wire.channel import TlsFiles
 from stdworker.worker.connection import Connection
 from stdworker.worker.grpc_transport import Dialer, GivenChannel
+from stdworker.worker.http import HttpThread
+from stdworker.worker.local_socket import LocalSocket
 from stdworker.worker.options import WorkerOptions
-from stdworker.worker.probes import Probes
+from stdworker.worker.probes import listen, probe_routes
+from stdworker.worker.status import Status
 from stdworker.worker.transport import Dial
 from stdworker.worker.waiting import within
 from stdworker.worker.watchdog import Watchdog
@@ -95,9 +98,9 @@ async def _end(life: asyncio.Task[None], stop: asyncio.Event) -> None:
 
 async def _live(worker: Worker, dial: Dial, stop: asyncio.Event) -> None:
     watchdog = Watchdog(worker.metrics)
-    probes = _probes(worker, watchdog)
-    watchdog.start()
     connection = Connection(worker, dial)
+    servers = _servers(worker, watchdog, Status(worker, connection, watchdog))
+    watchdog.start()
     connected = asyncio.create_task(_stay_connected(worker, connection))
     patience = worker.pace.abort_seconds
     try:
@@ -111,21 +114,27 @@ async def _live(worker: Worker, dial: Dial, stop: asyncio.Event) -> None:
         connected.cancel()
         await asyncio.gather(connected, return_exceptions=True)
         watchdog.stop()
-        if probes is not None:
-            await dispatch.call(worker.threads, probes.close)
+        for server in servers:
+            await dispatch.call(worker.threads, server.close)
         await worker.close(patience)
 
 
-def _probes(worker: Worker, watchdog: Watchdog) -> Probes | None:
-    if worker.options.health_address is None:
-        return None
+def _servers(worker: Worker, watchdog: Watchdog, status: Status) -> list[HttpThread | LocalSocket]:
+    """The probes on HEALTH_ADDR, and the same for this machine's user on a local socket."""
 
     def live() -> list[str]:
         return [f"the event loop has not turned for {watchdog.silent_seconds:.0f} s"] if watchdog.stuck else []
 
-    probes = Probes(worker.options.health_address, live=live, ready=worker.missing, metrics=worker.metrics.registry)
-    probes.start()
-    return probes
+    options = worker.options
+    routes = probe_routes(live=live, ready=worker.missing, metrics=worker.metrics.registry, status=status.document)
+    servers: list[HttpThread | LocalSocket] = []
+    if options.health_address is not None:
+        servers.append(listen(options.health_address, routes))
+    if options.socket_folders:
+        servers.append(LocalSocket(options.socket_folders, routes))
+    for server in servers:
+        server.start()
+    return servers
 
 
 async def _stay_connected(worker: Worker, connection: Connection) -> None:

@@ -35,6 +35,15 @@ class Watchdog:
         return max(0.0, time.monotonic() - self._turned - TICK_SECONDS)
 
     @property
+    def blocked(self) -> bool:
+        return self.silent_seconds > BLOCKED_SECONDS
+
+    @property
+    def culprit(self) -> str:
+        """What the loop's thread does now."""
+        return culprit(sys._current_frames().get(self._loop_thread))
+
+    @property
     def stuck(self) -> bool:
         return self.silent_seconds > STUCK_SECONDS
 
@@ -57,13 +66,13 @@ class Watchdog:
     def _watch(self) -> None:
         told = False
         while not self._ended.wait(TICK_SECONDS):
-            blocked = self.silent_seconds > BLOCKED_SECONDS
+            blocked = self.blocked
             if blocked and not told:
                 self._metrics.loop_blocked += 1
                 log.warning(
                     "the event loop stands still, heartbeats wait, because of %s: "
                     "make `work` a plain function, it then runs in a thread",
-                    culprit(sys._current_frames().get(self._loop_thread)),
+                    self.culprit,
                 )
             told = blocked
 

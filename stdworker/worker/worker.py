@@ -7,6 +7,7 @@ import logging
 import os
 import socket
 import time
+from typing import Any
 
 import stdworker
 from stdworker.errors import Released, Terminal
@@ -124,6 +125,9 @@ class Worker:
         self._loop.call_soon_threadsafe(self._note_progress, lease, fraction, message)
 
     def _note_progress(self, lease: Lease, fraction: float | None, message: str) -> None:
+        held = self.ledger.find(lease)
+        if held is not None:
+            held.progress = fraction, message
         if self.session is not None:
             self.session.progress(lease, fraction, message)
 
@@ -169,6 +173,14 @@ class Worker:
     def _limit(self, pair: KindVersion) -> int:
         credit = getattr(self.providers[pair], "credit", None)
         return min(self.options.max_parallel, credit) if credit else self.options.max_parallel
+
+    def view(self, pair: KindVersion) -> Any:
+        """What the pair's provider shows of itself, if it does; a plugin's may fail."""
+        view = getattr(self.providers[pair], "view", None)
+        try:
+            return view() if view is not None else None
+        except Exception as error:
+            return {"error": str(verdict(error))}
 
     def missing(self) -> list[str]:
         """What keeps this worker from taking tasks, for /readyz."""

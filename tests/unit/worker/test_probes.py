@@ -14,7 +14,7 @@ from stdworker.model.kind import KindVersion
 from stdworker.testing import make_request
 from stdworker.worker import watchdog
 from stdworker.worker.metrics import Metrics
-from stdworker.worker.probes import Probes
+from stdworker.worker.probes import listen, probe_routes
 from stdworker.worker.watchdog import Watchdog
 
 
@@ -136,7 +136,8 @@ def test_an_address_that_is_taken_is_a_settings_error(play, noop):
 
 def test_live_fails_while_the_loop_stands_still_and_names_how_long():
     missing = []
-    probes = Probes(("127.0.0.1", 0), live=lambda: missing, ready=list, metrics=Metrics().registry)
+    routes = probe_routes(live=lambda: missing, ready=list, metrics=Metrics().registry, status=bytes)
+    probes = listen(("127.0.0.1", 0), routes)
     probes.start()
     try:
         assert get(probes.port, "/livez")[0] == 200
