@@ -109,14 +109,39 @@ def items(document: Document, forced_type: str | None = None) -> Iterator[Item]:
         yield _default_config(told, document.where)
 
 
+def program_items(program: Path) -> list[Item]:
+    """What a program declares (see `declaration`): the kind, and a default config whose command is the program.
+
+    No resource may name another one, as if the program were on a worker's path. Raises ConfigError.
+    """
+    from stdworker.bridge.launch import SEALED_BY_DEFAULT, parse_launch
+    from stdworker.plugins.described import declaration
+
+    kind_file = declaration(program)
+    told = members(kind_file.document) or {}
+    launch = members(told.get("default_config", b"{}")) or {}
+    launch["command"] = dumps(str(program.absolute()))
+    try:
+        parse_launch(join_members(launch))
+    except ConfigError as error:
+        place = "/default_config" if error.path else "/default_config: "
+        raise ConfigError(f"{kind_file.where}: {place}{error.message}", hint=error.hint, code=error.code) from None
+    sealed = loads(launch.get("sealed", b"null"))
+    launch["sealed"] = dumps(SEALED_BY_DEFAULT if sealed is None else sorted({*sealed, "command"}))
+    told["default_config"] = join_members(launch)
+    return list(items(Document(join_members(told), kind_file.where), KIND))
+
+
 def _default_config(told: dict[str, RawJson], where: str) -> Item:
     config: dict[str, RawJson] = {key: told[key] for key in ("kind", "kind_version") if key in told}
-    config |= {"name": dumps(_text(told, "kind")), "is_default": dumps(True)}
+    kind, version = _text(told, "kind"), _number(told, "kind_version")
+    name = kind if version == "1" else f"{kind}.v{version}"  # versions live beside each other
+    config |= {"name": dumps(name), "is_default": dumps(True)}
     if "default_config" in told:
         config["spec"] = told["default_config"]
     if "default_bundle" in told:
         config["data"] = told["default_bundle"]
-    return Item(CONFIG, _text(told, "kind"), config, where)
+    return Item(CONFIG, name, config, where)
 
 
 def _shape(told: dict[str, RawJson]) -> str:

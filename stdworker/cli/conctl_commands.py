@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import click
@@ -11,7 +12,7 @@ from click.shell_completion import get_completion_class
 import stdworker
 from stdworker.cli import conctl_output as output
 from stdworker.cli import conctl_show as show
-from stdworker.cli.conctl_apply import RESOURCE, Applying, load
+from stdworker.cli.conctl_apply import RESOURCE, Applying, load, ordered, program_items
 from stdworker.cli.conctl_arguments import Session, label_of, path_of, shared, target_of, type_name
 from stdworker.cli.conctl_client import Client, Failed, Listed
 from stdworker.cli.conctl_wait import wait_for
@@ -32,18 +33,35 @@ def cli(session: Session) -> None:
 
 
 @cli.command()
-@click.option("-f", "--file", "files", multiple=True, required=True, metavar="FILE|DIR|-", help="What to apply.")
+@click.option("-f", "--file", "files", multiple=True, metavar="FILE|DIR|-", help="What to apply.")
+@click.option(
+    "--program",
+    "programs",
+    multiple=True,
+    metavar="PROGRAM",
+    type=click.Path(path_type=Path),
+    help="An executable whose kind to apply: as the kind file beside it says, else as it describes itself.",
+)
 @click.option("--type", "forced_type", type=type_name, help="What the documents are, when they don't say.")
 @click.option("--dry-run", is_flag=True, help="Say what would change, change nothing.")
 @click.option("--wait", "waits", is_flag=True, help="Wait until the resources are Ready.")
 @shared
-def apply(session: Session, files: Sequence[str], forced_type: str | None, dry_run: bool, waits: bool) -> None:
+def apply(
+    session: Session,
+    files: Sequence[str],
+    programs: Sequence[Path],
+    forced_type: str | None,
+    dry_run: bool,
+    waits: bool,
+) -> None:
     """Declare what files say: JSON, YAML (several documents) or TOML.
 
     Kinds go first, then provider configs, then resources. A kind file (a manifest with default_config) also makes
-    the kind's default provider config.
+    the kind's default provider config; with --program its command is that program.
     """
-    found = load(files, forced_type)
+    if not files and not programs:
+        raise click.UsageError("nothing to apply: give --file or --program")
+    found = ordered([*load(files, forced_type), *(item for program in programs for item in program_items(program))])
     if not found:
         raise Failed(f"{', '.join(files)}: nothing in it")
     with session.client() as client:

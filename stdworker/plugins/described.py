@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
 from stdworker.bridge import BridgeRuntime
-from stdworker.bridge.describe import DESCRIBE_SECONDS, NotDescribed, describe
+from stdworker.bridge.describe import DESCRIBE_SECONDS, NotDescribed, describe, kind_named
 from stdworker.errors import ConfigError
 from stdworker.model.kind import KindVersion
 from stdworker.model.kind_file import KindFile
-from stdworker.plugins.program_kinds import Found, ProgramKind, log
+from stdworker.plugins.program_kinds import PREFIX, Found, ProgramKind, kind_file_beside, log
 
 AT_ONCE_MAX = 16
 TEXT_BYTES_MAX = 64 << 20  # of a program, searched for words
@@ -30,6 +31,28 @@ def with_descriptions(found: Iterable[Found]) -> list[Found]:
     asked = {kind.program: kind.pair for kind in found if isinstance(kind, ProgramKind) and _may_describe(kind)}
     answers = ask(asked)
     return [_with(kind, answers.get(kind.program)) if isinstance(kind, ProgramKind) else kind for kind in found]
+
+
+def declaration(program: Path) -> KindFile:
+    """What declares this executable: the kind file beside it, else its own answer. Its `where` says which.
+
+    Raises ConfigError: it can't be run, what it declares is not legal, or (code `not_described`, with a hint what
+    to write) nothing declares it.
+    """
+    program = program.absolute()
+    if not (program.is_file() and os.access(program, os.X_OK)):
+        raise ConfigError(f"{program} is not an executable file", hint="chmod +x", code="not_executable")
+    beside = kind_file_beside(program)
+    if beside is not None:
+        return beside
+    answer = ask({program: kind_named(program.name)})[program]
+    if isinstance(answer, ConfigError):
+        raise answer
+    if isinstance(answer, NotDescribed):
+        raise _undeclared(program, answer)
+    if program.name.startswith(PREFIX):
+        _check_agreement(program, KindVersion.parse(program.name.removeprefix(PREFIX)), answer.pair)
+    return answer
 
 
 def ask(programs: Mapping[Path, KindVersion]) -> dict[Path, Answer]:
@@ -86,10 +109,28 @@ def _with(kind: ProgramKind, answer: Answer | None) -> Found:
     if isinstance(answer, NotDescribed):
         log.info("%s doesn't describe itself: %s", kind.program, answer.reason)
         return kind
-    if answer.pair != kind.pair:
-        text = f"{kind.program} describes {answer.pair}, its name says {kind.pair}"
-        return ConfigError(text, code="kind_file_disagrees")
+    try:
+        _check_agreement(kind.program, kind.pair, answer.pair)
+    except ConfigError as error:
+        return error
     return replace(kind, kind_file=answer, declared_by="describe")
+
+
+def _check_agreement(program: Path, named: KindVersion, described: KindVersion) -> None:
+    if described != named:
+        text = f"{program} describes {described}, its name says {named}"
+        raise ConfigError(text, code="kind_file_disagrees")
+
+
+def _undeclared(program: Path, answer: NotDescribed) -> ConfigError:
+    pair = kind_named(program.name)
+    name = pair.kind if pair.version == 1 else str(pair)
+    text = f"nothing declares the kind of {program}: there is no kind file beside it, and asked to describe itself"
+    hint = (
+        f"write {name}.kind.yaml beside it, with kind, kind_version and reactions; or have it answer"
+        ' {"describe": {…the same…}} when the reaction is "describe"'
+    )
+    return ConfigError(f"{text}: {answer.reason}", hint=hint, code="not_described")
 
 
 def _key(program: Path, pair: KindVersion) -> _Asked:

@@ -46,11 +46,17 @@ def test_a_kind_file_is_a_manifest_and_a_default_config(tmp_path):
     assert config.members == {
         "kind": b'"a"',
         "kind_version": b"2",
-        "name": b'"a"',
+        "name": b'"a.v2"',
         "is_default": b"true",
         "spec": b'{"settings":{"n":1.0}}',
         "data": b'"UEs="',
     }
+
+
+def test_versions_of_a_kind_have_default_configs_of_their_own(tmp_path):
+    text = MANIFEST + "default_config: {}\n"
+    found = loaded(tmp_path, f"{text}---\n{text.replace('kind_version: 2', 'kind_version: 1')}")
+    assert [item.name for item in found if item.type == "providerconfig"] == ["a.v2", "a"]
 
 
 def test_numbers_reach_the_body_as_they_are_written(tmp_path):
