@@ -1,4 +1,4 @@
-"""A worker that is killed takes its programs with it."""
+"""A worker that is killed takes its programs with it, and all that they started."""
 
 import os
 import select
@@ -6,47 +6,60 @@ import signal
 import subprocess
 import sys
 
+import pytest
+
 PATIENCE_SECONDS = 30
 
 HOST = """
-import asyncio
+import asyncio, sys
 from stdworker.bridge import BridgeRuntime, ProgramProvider
 from stdworker.model.config import ProviderConfig
-from stdworker.model.json_text import RawJson
+from stdworker.model.json_text import dumps
 from stdworker.model.kind import KindVersion, Stage, Trigger
 from stdworker.model.resource import Resource
 from stdworker.model.task import ReactionRequest
+from stdworker.process.guardian import Guardian
 
 KIND = KindVersion("greeter")
-STREAM = b'''{"mode":"stream","command":"bash","args":["-c","trap '' TERM; read -r l; sleep 1000; sleep 1000"]}'''
-ONESHOT = b'''{"command":"bash","args":["-c","trap '' TERM; sleep 1000 & wait; sleep 1000"]}'''
+if "unreported" in sys.argv:
+    Guardian.add = lambda *_: None  # killed after the spawn and before this
 
 async def main():
     runtime = BridgeRuntime()
-    providers = [ProgramProvider(KIND, run=runtime) for _ in range(2)]
-    tasks = []
-    for provider, config in zip(providers, (STREAM, ONESHOT)):
-        default = ProviderConfig(RawJson(config))
-        await provider.on_config(default)
-        ada = Resource("u", "greeter", "ada")
-        request = ReactionRequest(Stage.WORK, Trigger.SPEC_CHANGE, "work", KIND, ada, default=default)
-        tasks += [asyncio.create_task(provider.run(request)) for _ in range(2)]
-    while len(runtime.processes) < 3:
-        await asyncio.sleep(0.01)
-    print(*(process.pid for process in runtime.processes), flush=True)
-    await asyncio.sleep(1000)
+    provider = ProgramProvider(KIND, run=runtime)
+    default = ProviderConfig(dumps({"command": sys.argv[1], "mode": sys.argv[2]}))
+    await provider.on_config(default)
+    request = ReactionRequest(
+        Stage.WORK, Trigger.SPEC_CHANGE, "work", KIND, Resource("u", "greeter", "ada"), default=default
+    )
+    await provider.run(request)
 
 asyncio.run(main())
 """
+STUBBORN = """#!/bin/bash
+trap '' TERM
+setsid bash -c 'trap "" TERM; echo $$ >{fifo}; while :; do sleep 1000; done' &
+sleep 1000 &
+echo $! >{fifo}
+echo $$ >{fifo}
+while :; do wait; sleep 1000; done
+"""
 
 
-def test_programs_of_a_worker_that_was_killed_are_gone_within_seconds():
-    with subprocess.Popen([sys.executable, "-c", HOST], stdout=subprocess.PIPE) as host:
-        assert host.stdout is not None
-        groups = [os.pidfd_open(int(pid)) for pid in host.stdout.readline().split()]
+@pytest.mark.parametrize("mode", ["oneshot", "stream"])
+@pytest.mark.parametrize("reported", ["reported", "unreported"])
+def test_programs_of_a_worker_that_was_killed_are_gone_within_seconds(tmp_path, mode, reported):
+    fifo, program = tmp_path / "pids", tmp_path / "program"
+    os.mkfifo(fifo)
+    program.write_text(STUBBORN.format(fifo=fifo))
+    program.chmod(0o755)
+    with (
+        os.fdopen(os.open(fifo, os.O_RDWR)) as pids,
+        subprocess.Popen([sys.executable, "-c", HOST, str(program), mode, reported]) as host,
+    ):
+        processes = [os.pidfd_open(int(pids.readline())) for _ in range(3)]
         host.send_signal(signal.SIGKILL)
 
-    assert len(groups) == 3
-    for group in groups:
-        assert select.select([group], [], [], PATIENCE_SECONDS)[0]
-        os.close(group)
+    for process in processes:
+        assert select.select([process], [], [], PATIENCE_SECONDS)[0]
+        os.close(process)
