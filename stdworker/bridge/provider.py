@@ -15,7 +15,7 @@ from stdworker.bridge.pool import StreamPool
 from stdworker.bridge.program import Program
 from stdworker.bridge.redact import Redactor
 from stdworker.bridge.result import BridgeResult
-from stdworker.bridge.runtime import BridgeRuntime
+from stdworker.bridge.runtime import BridgeRuntime, Counters
 from stdworker.bridge.view import ProgramView
 from stdworker.errors import ConfigError, Released, Retry, TaskFailure, Terminal
 from stdworker.model.config import ProviderConfig, merge
@@ -82,6 +82,11 @@ class ProgramProvider:
         return self._path
 
     @property
+    def counters(self) -> Counters:
+        """What happened so far, over all kinds that share the runtime."""
+        return self._runtime.counters
+
+    @property
     def credit(self) -> int | None:
         """How many tasks under the default config run at once; None when each has a process of its own."""
         try:
@@ -128,11 +133,8 @@ class ProgramProvider:
 
     async def ready(self) -> bool:
         """Whether the default config is legal, its program is there, and (persistent) alive and willing."""
-        reason = self._not_ready_reason()
-        if reason and reason != self.readiness_reason:
-            log.warning("%s is not ready: %s", self._kind, reason)
-        self.readiness_reason = reason
-        return not reason
+        self.readiness_reason = self._not_ready_reason()
+        return not self.readiness_reason
 
     async def close(self) -> None:
         """End every process of this kind. Waits for them, at most about twice the grace period."""
