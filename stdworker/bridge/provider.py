@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import time
 from collections import OrderedDict
 from collections.abc import Callable
@@ -26,8 +25,6 @@ from stdworker.model.task import ReactionRequest
 
 PROGRAMS_MAX = 256  # effective configs that are kept read
 POOL_IDLE_SECONDS = 60.0
-
-log = logging.getLogger("stdworker.bridge")
 
 _Layers = tuple[RawJson | None, RawJson | None]
 
