@@ -34,7 +34,7 @@ VARIABLES = {
     "WORKER_MAX_TOTAL": "Tasks in flight over all kinds. [no limit]",
     "WORKER_DRAIN_TIMEOUT": "How long running tasks get to finish after a signal. [30s]",
     "WORKER_KINDS": "Serve these kinds only: name or name@version, separated by commas. [all]",
-    "HEALTH_ADDR": "Serve /livez, /readyz and /metrics here: host:port, or :port for all interfaces.",
+    "HEALTH_ADDR": "Serve /livez, /readyz, /metrics and /status here: host:port, or :port for all interfaces.",
     "STDIO_KINDS": "Names of the kind stdio, name[@version]. [stdio]",
     "STDIO_COMPOSER_KINDS": "Names of the kind stdio-composer. [stdio-composer]",
     "STDIO_COMMAND": "The program of a stdio kind whose config names none.",
@@ -46,6 +46,7 @@ VARIABLES = {
 }
 ELSEWHERE = {  # commands that load what only they need
     "call": "stdworker.cli.call",
+    "check": "stdworker.cli.check",
     "dev": "stdworker.cli.dev",
     "new": "stdworker.cli.new",
     "status": "stdworker.cli.status",

@@ -6,7 +6,7 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import fields
-from typing import Any
+from typing import Any, NamedTuple
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
 from prometheus_client.metrics_core import Metric
@@ -61,15 +61,27 @@ class PairMetrics:
         self.outcomes[_outcome(result)] += 1
 
 
+class KindReading(NamedTuple):
+    """How a pair is now. `processes` and `breaker_open` are None for a provider that shows no programs."""
+
+    pair: KindVersion
+    ready: bool
+    waiting: int
+    processes: int | None = None
+    breaker_open: bool | None = None
+
+
 class Metrics(Collector):
-    """All counters of a worker. `gauges` are read when asked, `counters` are dataclasses of numbers that
-    providers keep (`stdworker_program_…`), `extra` adds collectors of the caller.
+    """All counters of a worker. `kinds`, `totals` and `gauges` are read when asked, `counters` are dataclasses of
+    numbers that providers keep (`stdworker_program_…`), `extra` adds collectors of the caller.
     """
 
     def __init__(self, extra: Iterable[Collector] = (), counters: Iterable[Any] = ()) -> None:
         self.sessions = 0
         self.loop_lag_seconds = 0.0
         self.loop_blocked = 0
+        self.kinds: Callable[[], Iterable[KindReading]] = tuple
+        self.totals: dict[str, tuple[str, Callable[[], float]]] = {}
         self.gauges: dict[str, tuple[str, Callable[[], float]]] = {}
         self.registry = CollectorRegistry(auto_describe=False)
         self._counters = list({id(counted): counted for counted in counters}.values())
@@ -99,9 +111,27 @@ class Metrics(Collector):
         yield GaugeMetricFamily(
             "stdworker_loop_lag_seconds", "The loop's lag at its last turn", value=self.loop_lag_seconds
         )
+        for name, (about, read) in self.totals.items():
+            yield CounterMetricFamily(name, about, value=read())
         for name, (about, read) in self.gauges.items():
             yield GaugeMetricFamily(name, about, value=read())
+        yield from self._collect_kinds()
         yield from self._collect_counters()
+
+    def _collect_kinds(self) -> Iterator[Metric]:
+        ready = GaugeMetricFamily("stdworker_kind_ready", "1 while the kind takes tasks", labels=_LABELS)
+        waiting = GaugeMetricFamily("stdworker_tasks_waiting", "Tasks that wait for their turn", labels=_LABELS)
+        processes = GaugeMetricFamily("stdworker_program_processes", "Processes that run now", labels=_LABELS)
+        breakers = GaugeMetricFamily("stdworker_program_breaker_open", "1 while the breaker is open", labels=_LABELS)
+        for kind in self.kinds():
+            labels = (kind.pair.kind, str(kind.pair.version))
+            ready.add_metric(labels, kind.ready)
+            waiting.add_metric(labels, kind.waiting)
+            if kind.processes is not None:
+                processes.add_metric(labels, kind.processes)
+            if kind.breaker_open is not None:
+                breakers.add_metric(labels, kind.breaker_open)
+        yield from (ready, waiting, processes, breakers)
 
     def _collect_counters(self) -> Iterator[Metric]:
         sums: Counter[str] = Counter()

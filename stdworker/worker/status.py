@@ -18,7 +18,6 @@ from stdworker.model.secrets import mask
 from stdworker.worker.configs import NO_CONFIG
 from stdworker.worker.connection import Connection
 from stdworker.worker.ledger import Held
-from stdworker.worker.loop_reader import LoopReader
 from stdworker.worker.watchdog import Watchdog
 from stdworker.worker.worker import Worker
 
@@ -33,12 +32,11 @@ class Status:
         self._worker = worker
         self._connection = connection
         self._watchdog = watchdog
-        self._reader = LoopReader()
         self._started = time.monotonic()
 
     def document(self) -> bytes:
         """The whole status as JSON."""
-        return orjson.dumps(self._process() | self._reader(self._loop_side))
+        return orjson.dumps(self._process() | self._worker.read(self._loop_side))
 
     def _process(self) -> dict[str, Any]:
         """What holds whatever the loop does."""

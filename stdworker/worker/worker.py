@@ -10,6 +10,7 @@ import time
 from typing import Any
 
 import stdworker
+from stdworker.bridge import ProgramView
 from stdworker.errors import Released, Terminal
 from stdworker.host import dispatch
 from stdworker.host.dispatch import Dispatcher
@@ -23,7 +24,8 @@ from stdworker.wire.generated import worker_pb2 as pb
 from stdworker.worker.configs import Configs, ConfigSlot
 from stdworker.worker.lanes import Ceiling, Lane
 from stdworker.worker.ledger import Held, Ledger
-from stdworker.worker.metrics import Metrics
+from stdworker.worker.loop_reader import LoopReader
+from stdworker.worker.metrics import KindReading, Metrics
 from stdworker.worker.options import WorkerOptions
 from stdworker.worker.readiness import Readiness
 from stdworker.worker.session import Inbound, Offer, Session
@@ -51,6 +53,7 @@ class Worker:
         self.ceiling = Ceiling(options.max_total)
         self.lanes = {pair: self._lane(pair, slot) for pair, slot in slots.items()}
         self.readiness = Readiness(providers, slots, self.threads, self.pace, self._offer)
+        self.read = LoopReader()
         self._loop = asyncio.get_running_loop()
         self._result_bytes_max = options.message_bytes_max - FRAME_BYTES
         self._add_gauges()
@@ -61,12 +64,22 @@ class Worker:
         return Lane(pair, dispatcher, slot, self.ceiling, self.metrics, self._report, self._progress, observer)
 
     def _add_gauges(self) -> None:
+        self.metrics.kinds = lambda: self.read(lambda: [self._reading(pair) for pair in self.providers])
         self.metrics.gauges |= {
             "stdworker_connected": ("1 while a session is up", lambda: float(self.connected)),
-            "stdworker_pairs_ready": ("Pairs that take tasks", lambda: self.readiness.ready_pairs),
             "stdworker_results_buffered": ("Results that no broker has settled yet", lambda: self.ledger.results),
+        }
+        self.metrics.totals |= {
             "stdworker_results_dropped": ("Results given up because too many were kept", lambda: self.ledger.dropped),
         }
+
+    def _reading(self, pair: KindVersion) -> KindReading:
+        lane, view = self.lanes[pair], self.view(pair)
+        processes = breaker_open = None
+        if isinstance(view, ProgramView):
+            processes = lane.running if view.mode == "oneshot" else _processes(view)
+            breaker_open = view.breaker_open
+        return KindReading(pair, self.readiness[pair], lane.waiting, processes, breaker_open)
 
     # ---- tasks ----
 
@@ -235,6 +248,10 @@ class Worker:
             raise
         except BaseException as error:
             log.error("%s: close() failed: %s", pair, verdict(error))
+
+
+def _processes(view: ProgramView) -> int:
+    return 0 if view.mode == "socket" else sum(pool.running + pool.spares for pool in view.pools)
 
 
 def _info() -> pb.WorkerInfo:

@@ -2,16 +2,19 @@
 
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
 import sys
 import time
+import urllib.request
 from pathlib import Path
 
 import pytest
 
 BIN = Path(sys.executable).parent
+ROOT = Path(__file__).parents[2]
 HANG_SECONDS = 30
 pytestmark = pytest.mark.slow
 
@@ -99,6 +102,18 @@ def test_a_worker_elsewhere_is_asked_by_its_probe_address(start, status):
     assert refused.returncode == 1
     assert f"no worker answers at {address}: " in refused.stderr
     assert json.loads(status("--addr", address, "-o", "json").stdout)["pid"] == worker.pid
+
+
+def test_every_metric_that_is_served_has_its_row_on_the_page_and_no_other(start):
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        address = f"127.0.0.1:{probe.getsockname()[1]}"
+    start(HEALTH_ADDR=address)
+    served = urllib.request.urlopen(f"http://{address}/metrics", timeout=HANG_SECONDS).read().decode()
+
+    page = (ROOT / "docs" / "running.md").read_text().split("### Metrics of the worker", 1)[1].split("\n## ", 1)[0]
+    assert dict(re.findall(r"^\| `(\w+)` \| (\w+) \|", page, re.MULTILINE)) == dict(
+        re.findall(r"^# TYPE (\w+) (\w+)$", served, re.MULTILINE)
+    )
 
 
 @pytest.mark.parametrize("arguments", [("--addr", "nowhere"), ("--addr", "a:1", "--pid", "1")])
