@@ -1,0 +1,71 @@
+"""What `stdworker check` prints for people: a line for each case, then what to change."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from textwrap import indent
+
+import click
+
+from stdworker.testing.conformance import Case, Report, Result, Verdict
+from stdworker.testing.conformance.report import evidence
+
+ID_WIDTH = 17
+LINE_CHARACTERS_MAX = 300  # of evidence; the JSON report has more
+
+COLOURS = {Verdict.PASS: "green", Verdict.WARN: "yellow", Verdict.FAIL: "red", Verdict.SKIP: "bright_black"}
+
+
+def listed(cases: Iterable[Case]) -> str:
+    """The cases and their reasons."""
+    return "\n".join(f"{case.id:{ID_WIDTH}} {case.title}\n{'':{ID_WIDTH}} {case.why}" for case in cases)
+
+
+def case_line(result: Result) -> str:
+    """One line about one case."""
+    verdict = click.style(f"{result.verdict:5}", fg=COLOURS[result.verdict], bold=result.verdict is Verdict.FAIL)
+    note = _first_line(result.message)
+    return f"{verdict} {result.case.id:{ID_WIDTH}} {result.case.title}" + (f": {note}" if note else "")
+
+
+def as_text(report: Report) -> str:
+    """What to change, and the sum of it."""
+    troubles = [result for result in report.results if result.verdict in (Verdict.FAIL, Verdict.WARN)]
+    return "\n".join([*("\n".join(_trouble(result)) for result in troubles), "", _summary(report)])
+
+
+def _trouble(result: Result) -> Iterator[str]:
+    case = result.case
+    yield ""
+    yield click.style(f"{result.verdict} {case.id}: {case.title}", fg=COLOURS[result.verdict], bold=True)
+    yield indent(result.message, "  ")
+    told = evidence(result.finding.exchange)
+    for name in ("sent", "received", "exit", "stderr"):
+        if name in told:
+            yield _field(name, _cut(told[name], from_end=name == "stderr"))
+    yield _field("why", case.why)
+    yield _field("change", case.advice)
+    if "reproduce" in told:
+        yield _field("try", told["reproduce"])
+
+
+def _field(name: str, text: str) -> str:
+    first, *rest = text.rstrip().split("\n")
+    return "\n".join([f"  {name:9} {first}", *(f"  {'':9} {line}" for line in rest)])
+
+
+def _cut(text: str, *, from_end: bool) -> str:
+    text = text.strip()
+    if len(text) <= LINE_CHARACTERS_MAX:
+        return text
+    return f"…{text[-LINE_CHARACTERS_MAX:]}" if from_end else f"{text[:LINE_CHARACTERS_MAX]}…"
+
+
+def _first_line(text: str) -> str:
+    first = text.partition("\n")[0]
+    return first if len(first) <= LINE_CHARACTERS_MAX else f"{first[:LINE_CHARACTERS_MAX]}…"
+
+
+def _summary(report: Report) -> str:
+    counts = ", ".join(f"{count} {verdict}" for verdict, count in report.counts.items() if count)
+    return f"{report.program} as {report.kind}, mode {report.mode}: {counts} in {report.seconds:.1f} s"

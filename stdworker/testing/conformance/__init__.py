@@ -1,0 +1,27 @@
+"""A conformance suite for programs that speak the stdio protocol: what `stdworker check` runs, for tests too.
+
+from stdworker.testing import conformance
+
+def test_the_program_keeps_the_contract():
+    report = conformance.check("./greeter", specs=[{"name": "Ada"}])
+    assert report.passed, report
+"""
+
+from stdworker.testing.conformance.cases import CASES
+from stdworker.testing.conformance.report import Report, Result
+from stdworker.testing.conformance.run import check, check_async, check_subject
+from stdworker.testing.conformance.subject import Subject
+from stdworker.testing.conformance.verdict import Case, Finding, Verdict
+
+__all__ = [
+    "CASES",
+    "Case",
+    "Finding",
+    "Report",
+    "Result",
+    "Subject",
+    "Verdict",
+    "check",
+    "check_async",
+    "check_subject",
+]

@@ -1,0 +1,111 @@
+"""What a program declares, held against what it does."""
+
+from __future__ import annotations
+
+from jsonschema import Draft202012Validator
+
+from stdworker.bridge.describe import NotDescribed, describe
+from stdworker.errors import ManifestError
+from stdworker.model.json_text import RawJson
+from stdworker.model.kind import Emit
+from stdworker.model.manifest import Reaction
+from stdworker.testing.conformance.exchange import Ending, Exchange
+from stdworker.testing.conformance.lab import Lab
+from stdworker.testing.conformance.verdict import Finding, Skipped, case, failed, passed, warned
+
+_OUTCOME_EMITS = (Emit.STATUS, Emit.CONDITIONS, Emit.CHILDREN, Emit.EDGES, Emit.CONFIGS)
+
+
+@case(
+    "reactions",
+    "it answers every reaction that it declares",
+    why="The engine runs each declared reaction: a delete that fails keeps its resource for ever.",
+    advice="Look at trigger or reaction in the request and handle each, or take the reaction out of the kind file.",
+)
+async def reactions(lab: Lab) -> Finding:
+    worst = passed(", ".join(reaction.name for reaction in lab.subject.reactions))
+    for reaction in lab.subject.reactions:
+        found = await lab.ask(lab.request(f"reaction-{reaction.name}", reaction=reaction))
+        if not found.sound:
+            return failed(f"{reaction.name}: {found}", found)
+        if found.ending is not Ending.SUCCESS:
+            worst = warned(f"{reaction.name}: {found}", found)
+    return worst
+
+
+@case(
+    "emits",
+    "it hands back only what its reactions emit",
+    why="The engine drops what the manifest doesn't let a reaction emit, and records a warning each time.",
+    advice="Add what is missing to emits of the reaction in the kind file, or don't answer it.",
+)
+async def emits(lab: Lab) -> Finding:
+    for reaction in _declared(lab):
+        found = await lab.ask(lab.request(f"emits-{reaction.name}", reaction=reaction))
+        over = _over(found, reaction)
+        if over:
+            told = f"{reaction.name} answers {', '.join(over)}, which is not in its emits"
+            return failed(told, found)
+    return passed()
+
+
+def _over(found: Exchange, reaction: Reaction) -> list[str]:
+    if found.response is None:
+        return []
+    outcome = found.response.outcome
+    over = [emit.value for emit in _OUTCOME_EMITS if emit not in reaction.emits and getattr(outcome, emit)]
+    if outcome.output is not None and Emit.OPERATION_OUTPUT not in reaction.emits:
+        over.append("output")
+    return over
+
+
+@case(
+    "status-schema",
+    "its status fits its status_schema",
+    why="Others build on the schema: values that flow into dependents, people who read the API.",
+    advice="Change the status or the status_schema in the kind file until they agree.",
+)
+async def status_schema(lab: Lab) -> Finding:
+    schema = lab.subject.manifest.status_schema if lab.subject.manifest else None
+    if schema is None:
+        raise Skipped("the kind declares no status_schema")
+    for reaction in _declared(lab):
+        found = await lab.ask(lab.request(f"status-{reaction.name}", reaction=reaction))
+        status = found.response.outcome.status if found.response else None
+        if not isinstance(status, RawJson) or Emit.STATUS not in reaction.emits:
+            continue
+        error = next(Draft202012Validator(schema).iter_errors(status.value()), None)
+        if error is not None:
+            return failed(f"the status of {reaction.name} at {error.json_path}: {error.message}", found)
+    return passed()
+
+
+@case(
+    "describe",
+    "what it describes of itself is a legal kind",
+    why="A program that answers the describe request needs no kind file, but a wrong answer serves nobody.",
+    advice="Answer trigger describe with the manifest of the kind, the same that the kind file holds.",
+    needs_success=False,
+)
+async def describes(lab: Lab) -> Finding:
+    subject = lab.subject
+    try:
+        found = await describe(subject.command, subject.arguments, kind=subject.kind, run=lab.runtime)
+    except ManifestError as error:
+        return failed(str(error))
+    if isinstance(found, NotDescribed):
+        raise Skipped("it doesn't describe itself")
+    if found.pair != subject.kind:
+        return failed(f"it describes {found.pair}, but it serves {subject.kind}")
+    if subject.manifest and {r.name for r in found.manifest.reactions} != {r.name for r in subject.manifest.reactions}:
+        return failed("the reactions that it describes are not those of the kind file")
+    return passed()
+
+
+def _declared(lab: Lab) -> tuple[Reaction, ...]:
+    if lab.subject.manifest is None:
+        raise Skipped("there is no kind file, so nothing is declared")
+    return lab.subject.reactions
+
+
+CASES = (reactions, emits, status_schema, describes)

@@ -1,0 +1,148 @@
+"""A process that serves many requests: ids, order, and the control lines that it asked for."""
+
+from __future__ import annotations
+
+from stdworker.framing.messages import Hello
+from stdworker.framing.request import SHUTDOWN_LINE, cancel_line, config_line
+from stdworker.model.json_text import dumps, members
+from stdworker.testing.conformance.exchange import Ending
+from stdworker.testing.conformance.lab import Lab
+from stdworker.testing.conformance.peer import Peer
+from stdworker.testing.conformance.verdict import STREAM, Finding, Skipped, case, failed, passed, warned
+
+IN_FLIGHT_MAX = 16  # requests at once, however high the concurrency is
+
+
+@case(
+    "next-request",
+    "it goes on after an answer",
+    why="Each end of a process costs a restart with a delay that grows; five within two minutes make the kind unready.",
+    advice="Read requests in a loop until the end of input, or use mode oneshot.",
+    modes=STREAM,
+    needs_success=False,
+)
+async def next_request(lab: Lab) -> Finding:
+    async with lab.running() as peer:
+        for number in range(1, 4):
+            found = await lab.ask_in(peer, lab.request(f"next-request-{number}"))
+            if not found.sound:
+                return failed(f"request {number}: {found}", found)
+    return passed()
+
+
+@case(
+    "ids",
+    "an answer carries the id of its request",
+    why="Only the id says whose answer it is: without it nothing can be asked while another request is in flight.",
+    advice="Copy id from the request into the answer, as it is.",
+    modes=STREAM,
+    needs_success=False,
+)
+async def ids(lab: Lab) -> Finding:
+    async with lab.running() as peer:
+        found = await lab.ask_in(peer, lab.request("ids"))
+        missing = any(answer.id is None for answer in peer.answers())
+    if not missing:
+        return passed()
+    if lab.launch.concurrency > 1:
+        return failed("its answers have no id, and concurrency is more than 1", found)
+    return warned("its answers have no id; that works only while concurrency is 1", found)
+
+
+@case(
+    "concurrency",
+    "it answers as many requests at once as it is sent",
+    why="The host sends up to `concurrency` requests before the first answer; each must get its own.",
+    advice="Take request and answer together (no global state), or set concurrency to 1.",
+    modes=STREAM,
+)
+async def concurrency(lab: Lab) -> Finding:
+    count = min(lab.launch.concurrency, IN_FLIGHT_MAX)
+    if count == 1:
+        raise Skipped("concurrency is 1")
+    alone = {}
+    async with lab.running() as peer:
+        for number in range(count):
+            found = await lab.ask_in(peer, lab.request(f"concurrency-{number}"))
+            alone[number] = _told(found.stdout.splitlines()[-1])
+    async with lab.running() as peer:
+        lines = dict(lab.line(lab.request(f"concurrency-{number}")) for number in range(count))
+        peer.write(b"".join(lines.values()))
+        await peer.until(lambda: len(peer.answers()) >= count, lab.seconds)
+        last = lab.seen(peer, b"".join(lines.values()))
+        answers = {answer.id: _told(answer.document) for answer in peer.answers()}
+    missing = len(lines.keys() - answers.keys())
+    if missing:
+        return failed(f"of {count} requests sent at once, {missing} got no answer", last)
+    for number, request_id in enumerate(lines):
+        others = [told for other, told in alone.items() if other != number]
+        if answers[request_id] != alone[number] and answers[request_id] in others:
+            return failed("requests sent at once got each other's answers", last)
+    return passed(f"{count} at once")
+
+
+@case(
+    "cancel",
+    "a cancelled request is answered within the grace period",
+    why="A program that announces cancel keeps its process when a request runs out of time, if it answers.",
+    advice="Answer a cancelled request, with an error or as if nothing had been; or don't announce cancel in hello.",
+    modes=STREAM,
+)
+async def cancel(lab: Lab) -> Finding:
+    async with lab.running() as peer:
+        await _announced(lab, peer, "cancel")
+        request_id, line = lab.line(lab.request("cancel"))
+        peer.write(line + cancel_line(request_id))
+        answered = await peer.until(lambda: any(a.id == request_id for a in peer.answers()), lab.grace_seconds)
+        if not answered:
+            return failed("no answer to the request that was cancelled", lab.seen(peer, line + cancel_line(request_id)))
+        found = await lab.ask_in(peer, lab.request("cancel-next"))
+    return passed() if found.sound else failed(f"after a cancel {found}", found)
+
+
+@case(
+    "config-line",
+    "it goes on after new settings",
+    why="A program that announces config gets the kind's new settings while it runs.",
+    advice='Take {"config": …} as what it is: no request, no answer; or don\'t announce config in hello.',
+    modes=STREAM,
+)
+async def config(lab: Lab) -> Finding:
+    async with lab.running() as peer:
+        await _announced(lab, peer, "config")
+        peer.write(config_line(lab.launch.settings))
+        found = await lab.ask_in(peer, lab.request("config-line"))
+    return passed() if found.ending is Ending.SUCCESS else failed(f"after new settings {found}", found)
+
+
+@case(
+    "shutdown",
+    "it ends when it is told to",
+    why="A program that announces shutdown may do its last things; then it must end before the grace period does.",
+    advice='Leave the loop at {"shutdown": {}}; or don\'t announce shutdown in hello.',
+    modes=STREAM,
+)
+async def shutdown(lab: Lab) -> Finding:
+    async with lab.running() as peer:
+        await _announced(lab, peer, "shutdown")
+        peer.write(SHUTDOWN_LINE)
+        ended = await peer.ended(lab.grace_seconds)
+        found = lab.seen(peer, SHUTDOWN_LINE)
+    return passed() if ended else failed(f"{lab.grace_seconds:g} s after shutdown it was still there", found)
+
+
+async def _announced(lab: Lab, peer: Peer, line: str) -> None:
+    """After its first answer a program has said hello, or never will."""
+    await lab.ask_in(peer, lab.request("hello"))
+    hello = next((message for message in peer.messages() if isinstance(message, Hello)), None)
+    if hello is None or not getattr(hello, line):
+        raise Skipped(f"it doesn't announce {line}")
+
+
+def _told(document: bytes) -> bytes:
+    """An answer without its id, to compare."""
+    found = members(document) or {}
+    return b"".join(sorted(dumps(name) + value for name, value in found.items() if name != "id"))
+
+
+CASES = (next_request, ids, concurrency, cancel, config, shutdown)

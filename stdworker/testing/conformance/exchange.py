@@ -1,0 +1,139 @@
+"""One request and what came of it, judged by the rules of the protocol."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+from stdworker.errors import ResponseError
+from stdworker.framing.document import read_document
+from stdworker.framing.messages import Answer, Broken, Stray
+from stdworker.framing.response import Response, check_edges, parse_response
+from stdworker.process.exits import Exit
+from stdworker.testing.conformance.peer import Peer
+
+EXIT_TERMINAL = 2
+EXITS_OF_SHELLS = (126, 127)  # a command was not executable, or not found: the program itself is broken
+
+
+class Ending(StrEnum):
+    SUCCESS = "succeeded"
+    REFUSED = "refused it for good"
+    FAILED = "failed for now"
+    BROKEN = "broke the protocol"
+    SILENT = "gave no answer"
+    DIED = "died"
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """`sent` and what came back. `command` is a shell command that does the same; `stray` is text that is no message.
+
+    `lingered`: a one-shot program had answered but not ended when its time was over.
+    """
+
+    sent: bytes
+    stdout: bytes
+    stderr: str
+    exit: Exit | None
+    ending: Ending
+    why: str = ""
+    response: Response | None = None
+    stray: tuple[bytes, ...] = ()
+    lingered: bool = False
+    command: str = ""
+    seconds: float = 0.0
+
+    def __str__(self) -> str:
+        return f"the program {self.ending}" + (f": {self.why}" if self.why else "")
+
+    @property
+    def sound(self) -> bool:
+        """The program kept the protocol, whatever it said."""
+        return self.ending in (Ending.SUCCESS, Ending.REFUSED, Ending.FAILED)
+
+
+def judge_oneshot(sent: bytes, peer: Peer, seconds: float) -> Exchange:
+    """What a process that was given one request and the end of its input has done with it."""
+    seen = _seen(sent, peer)
+    if peer.flooded:
+        return replace(seen, ending=Ending.BROKEN, why=f"it printed more than {len(peer.stdout)} bytes")
+    text = peer.without_notices()
+    try:
+        document = read_document(text)
+        response = parse_response(document.response or b"{}")
+    except ResponseError as error:
+        return _without_response(seen, error, seconds)
+    seen = replace(seen, response=response, stray=document.stray)
+    if peer.exit is None:
+        if document.response is None:
+            return _silent(seen, seconds)
+        return replace(_by_response(seen, response), lingered=True)
+    if peer.exit.code == 0:
+        return _by_response(seen, response)
+    said = response.error.message if response.error else ""
+    return _by_exit(seen, peer.exit, said)
+
+
+def judge_answer(sent: bytes, request_id: str, peer: Peer, seconds: float, *, since: int = 0) -> Exchange:
+    """What a persistent process said to one request; `since` is how many messages it had sent before."""
+    seen = _seen(sent, peer)
+    messages = peer.messages()[since:]
+    seen = replace(seen, stray=tuple(m.start for m in messages if isinstance(m, Stray)))
+    if peer.flooded:
+        return replace(seen, ending=Ending.BROKEN, why=f"it printed more than {len(peer.stdout)} bytes")
+    for message in messages:
+        if isinstance(message, Answer) and message.id in (request_id, None):
+            return _by_document(seen, message.document)
+        if isinstance(message, Broken):
+            return replace(seen, ending=Ending.BROKEN, why=message.error.message)
+        if isinstance(message, Answer):
+            why = f"it answered with the id {message.id!r}, the request's is {request_id!r}"
+            return replace(seen, ending=Ending.BROKEN, why=why)
+    if peer.exit is not None:
+        return replace(seen, ending=Ending.DIED, why=str(peer.exit))
+    return _silent(seen, seconds)
+
+
+def _seen(sent: bytes, peer: Peer) -> Exchange:
+    stderr = peer.stderr.value().decode("utf-8", "replace")
+    return Exchange(sent, bytes(peer.stdout), stderr, peer.exit, Ending.SILENT)
+
+
+def _silent(seen: Exchange, seconds: float) -> Exchange:
+    return replace(seen, ending=Ending.SILENT, why=f"nothing in {seconds:g} s")
+
+
+def _without_response(seen: Exchange, error: ResponseError, seconds: float) -> Exchange:
+    if seen.exit is None:
+        return _silent(seen, seconds)
+    if seen.exit.code == 0:
+        return replace(seen, ending=Ending.BROKEN, why=error.message)
+    return _by_exit(seen, seen.exit, "")
+
+
+def _by_document(seen: Exchange, document: bytes) -> Exchange:
+    try:
+        response = parse_response(document)
+    except ResponseError as error:
+        return replace(seen, ending=Ending.BROKEN, why=error.message)
+    return _by_response(seen, response)
+
+
+def _by_response(seen: Exchange, response: Response) -> Exchange:
+    seen = replace(seen, response=response)
+    if response.error is None:
+        try:
+            check_edges(response.outcome, ())
+        except ResponseError as error:
+            return replace(seen, ending=Ending.BROKEN, why=error.message)
+        return replace(seen, ending=Ending.SUCCESS)
+    ending = Ending.REFUSED if response.error.terminal else Ending.FAILED
+    return replace(seen, ending=ending, why=response.error.message)
+
+
+def _by_exit(seen: Exchange, ended: Exit, said: str) -> Exchange:
+    why = f"{ended}; it said: {said}" if said else str(ended)
+    if ended.signal is not None or ended.code in EXITS_OF_SHELLS:
+        return replace(seen, ending=Ending.DIED, why=why)
+    return replace(seen, ending=Ending.REFUSED if ended.code == EXIT_TERMINAL else Ending.FAILED, why=why)

@@ -1,0 +1,159 @@
+"""Running the cases, one after the other."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from stdworker.bridge.describe import describe
+from stdworker.bridge.runtime import BridgeRuntime
+from stdworker.errors import StdworkerError
+from stdworker.model.json_text import RawJson, dumps
+from stdworker.model.kind import KindVersion
+from stdworker.model.kind_file import KindFile
+from stdworker.testing.conformance.cases import CASES
+from stdworker.testing.conformance.lab import Lab
+from stdworker.testing.conformance.probe import Probe, probe
+from stdworker.testing.conformance.report import Report, Result, chosen
+from stdworker.testing.conformance.subject import Subject, kind_file_of
+from stdworker.testing.conformance.verdict import Case, Finding, Skipped, Verdict, failed
+
+CASE_WAITS_MAX = 20  # a case takes at most so many times the time of one request
+
+OnResult = Callable[[Result], None]
+
+
+def check(
+    command: str,
+    arguments: Sequence[str] = (),
+    *,
+    specs: Sequence[Any] = (),
+    config: Any = None,
+    **options: Any,
+) -> Report:
+    """Run the conformance suite on a program, for real and many times, with resources named `check-…`.
+
+    `specs` are specs that must succeed and `config` is the kind's launch config, as Python values or `RawJson`;
+    `options` are those of `check_subject` and of `Subject.of`. A kind file beside the program is used, else
+    the program is asked to describe itself. Where a loop runs already, await `check_async`.
+    """
+    return asyncio.run(check_async(command, arguments, specs=specs, config=config, **options))
+
+
+async def check_async(
+    command: str,
+    arguments: Sequence[str] = (),
+    *,
+    specs: Sequence[Any] = (),
+    config: Any = None,
+    kind_file: KindFile | None = None,
+    kind: KindVersion | None = None,
+    only: Sequence[str] = (),
+    skip: Sequence[str] = (),
+    on_result: OnResult | None = None,
+    **options: Any,
+) -> Report:
+    """See `check`. Raises ConfigError for a program that can't be launched as it is asked for."""
+    known = kind_file or kind_file_of(command) or await _described(command, arguments, kind)
+    subject = Subject.of(
+        command,
+        arguments,
+        kind=kind,
+        kind_file=known,
+        config=None if config is None else dumps(config),
+        specs=[RawJson(dumps(spec)) for spec in specs],
+        **options,
+    )
+    return await check_subject(subject, only=only, skip=skip, on_result=on_result)
+
+
+async def check_subject(
+    subject: Subject, *, only: Sequence[str] = (), skip: Sequence[str] = (), on_result: OnResult | None = None
+) -> Report:
+    """Run the cases that `only` and `skip` leave; `on_result` hears of each as it ends."""
+    started = time.monotonic()
+    runtime = BridgeRuntime(subject.variables)
+    results = []
+    try:
+        lab = Lab(subject, runtime)
+        first = await _first(lab)
+        for case in _cases(lab, only, skip, first):
+            result = await _timed(case, lab, first)
+            results.append(result)
+            if on_result is not None:
+                on_result(result)
+    finally:
+        await runtime.close()
+    command = " ".join((subject.command, *subject.arguments))
+    return Report(command, str(subject.kind), subject.launch.mode, tuple(results), time.monotonic() - started)
+
+
+def _cases(lab: Lab, only: Sequence[str], skip: Sequence[str], first: Probe | str) -> list[Case]:
+    """Those asked for, else those of the mode; and always the one that fails at first sight."""
+    cases = [case for case in chosen(CASES, only, skip) if only or lab.launch.mode in case.modes]
+    blame = "answer" if isinstance(first, str) else first.blame
+    return [case for case in CASES if case in cases or (case.id == blame and blame not in skip)]
+
+
+async def _described(command: str, arguments: Sequence[str], kind: KindVersion | None) -> KindFile | None:
+    runtime = BridgeRuntime()
+    try:
+        found = await describe(command, arguments, kind=kind, run=runtime)
+    except StdworkerError:  # the cases say it better
+        return None
+    finally:
+        await runtime.close()
+    return found if isinstance(found, KindFile) else None
+
+
+async def _first(lab: Lab) -> Probe | str:
+    """The first look, or why there can't be one."""
+    if not lab.subject.has_sample:
+        return "nobody can guess a spec that the schema allows: give one with --spec"
+    try:
+        found = await probe(lab)
+    except StdworkerError as error:
+        return str(error)
+    lab.base = found.exchange
+    return found
+
+
+async def _timed(case: Case, lab: Lab, first: Probe | str) -> Result:
+    started = time.monotonic()
+    try:
+        async with asyncio.timeout(CASE_WAITS_MAX * (lab.seconds + lab.grace_seconds)):
+            finding = await _found(case, lab, first)
+    except TimeoutError:
+        finding = failed("the case took too long")
+    return Result(case, finding, time.monotonic() - started)
+
+
+async def _found(case: Case, lab: Lab, first: Probe | str) -> Finding:
+    reason = _no_use(case, lab, first)
+    if isinstance(reason, Finding):
+        return reason
+    if reason:
+        return Finding(Verdict.SKIP, reason)
+    try:
+        return await case.run(lab)
+    except Skipped as skipped:
+        return Finding(Verdict.SKIP, str(skipped))
+    except StdworkerError as error:
+        return failed(str(error))
+
+
+def _no_use(case: Case, lab: Lab, first: Probe | str) -> Finding | str:
+    """Why the case isn't run, or the verdict that the first look has given already."""
+    if lab.launch.mode not in case.modes:
+        return f"only in mode {' or '.join(sorted(case.modes))}"
+    if isinstance(first, str):
+        return failed(first) if case.id == "answer" else "there is no answer to compare with (see answer)"
+    if first.blame == case.id:
+        return failed(first.message, first.exchange)
+    if first.blame:
+        return f"there is no answer to compare with (see {first.blame})"
+    if case.needs_success and first.exchange.ending != "succeeded":
+        return "needs a spec with which the program succeeds (--spec)"
+    return ""

@@ -1,0 +1,115 @@
+"""The program under test: how it is launched, what it declares, and which specs to try it with."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from stdworker.bridge.describe import kind_named
+from stdworker.bridge.launch import LaunchConfig, effective_launch, parse_launch
+from stdworker.model.json_text import RawJson, dumps, join_members, members
+from stdworker.model.kind import Emit, KindVersion, Stage
+from stdworker.model.kind_file import KindFile
+from stdworker.model.manifest import Manifest, Reaction
+from stdworker.plugins.program_kinds import kind_file_beside
+from stdworker.testing.conformance.samples import NoSample, sample
+
+NO_SPEC = RawJson(b"{}")
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """What is checked. `call_options` are those of `stdworker call` that set up the same."""
+
+    command: str
+    arguments: tuple[str, ...]
+    kind: KindVersion
+    launch: LaunchConfig
+    kind_file: KindFile | None = None
+    specs: tuple[RawJson, ...] = ()
+    asked_reactions: tuple[str, ...] = ()
+    timeout_seconds: float = 10.0
+    call_options: tuple[str, ...] = ()
+    variables: Mapping[str, str] = field(default_factory=lambda: os.environ)
+
+    @classmethod
+    def of(
+        cls,
+        command: str,
+        arguments: Sequence[str] = (),
+        *,
+        kind: KindVersion | None = None,
+        kind_file: KindFile | None = None,
+        config: RawJson | None = None,
+        mode: str | None = None,
+        specs: Sequence[RawJson] = (),
+        reactions: Sequence[str] = (),
+        timeout_seconds: float = 10.0,
+        call_options: Sequence[str] = (),
+    ) -> Subject:
+        """Put together what is known. Raises ConfigError when the launch config is not legal."""
+        typed = {"command": dumps(command)}
+        typed |= {key: dumps(value) for key, value in (("args", list(arguments)), ("mode", mode)) if value}
+        over = {**(members(config or NO_SPEC) or {}), **typed}
+        base = kind_file.default_config if kind_file else None
+        launch = parse_launch(effective_launch(base, join_members(over), None))
+        return cls(
+            command,
+            tuple(arguments),
+            kind or (kind_file.pair if kind_file else kind_named(command)),
+            launch,
+            kind_file,
+            tuple(specs),
+            tuple(reactions),
+            timeout_seconds,
+            tuple(call_options),
+        )
+
+    @property
+    def manifest(self) -> Manifest | None:
+        return self.kind_file.manifest if self.kind_file else None
+
+    @property
+    def spec_schema(self) -> Mapping[str, Any] | None:
+        return self.manifest.spec_schema if self.manifest else None
+
+    @property
+    def base_spec(self) -> RawJson:
+        """The spec that should work: the first given one, else the least that the schema allows.
+
+        Raises NoSample when it takes a person to think of one.
+        """
+        if self.specs:
+            return self.specs[0]
+        return NO_SPEC if self.spec_schema is None else dumps(sample(self.spec_schema))
+
+    @property
+    def has_sample(self) -> bool:
+        try:
+            return bool(self.base_spec)
+        except NoSample:
+            return False
+
+    @property
+    def reactions(self) -> tuple[Reaction, ...]:
+        """Those asked for, else the declared ones, else one that works."""
+        declared = {reaction.name: reaction for reaction in self.manifest.reactions} if self.manifest else {}
+        names = self.asked_reactions or tuple(declared) or (Stage.WORK.value,)
+        return tuple(declared.get(name) or _undeclared(name) for name in names)
+
+
+def _undeclared(name: str) -> Reaction:
+    """A reaction of which only the name is known, so its name must say the stage."""
+    stage = Stage(name) if name in set(Stage) else Stage.WORK
+    emits = frozenset((Emit.CHILDREN,)) if stage is Stage.COMPOSE else frozenset[Emit]()
+    return Reaction(name, stage.trigger, emits, verb=name if stage is Stage.OPERATE else "")
+
+
+def kind_file_of(command: str) -> KindFile | None:
+    """The kind file beside a program. Raises ConfigError when it is malformed."""
+    located = shutil.which(command) or command
+    return kind_file_beside(Path(located)) if os.sep in located else None

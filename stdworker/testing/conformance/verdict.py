@@ -1,0 +1,82 @@
+"""What a case is, and what it finds."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from stdworker.testing.conformance.exchange import Exchange
+    from stdworker.testing.conformance.lab import Lab
+
+ANY_MODE = frozenset(("oneshot", "stream"))
+ONESHOT = frozenset(("oneshot",))
+STREAM = frozenset(("stream",))
+
+
+class Verdict(StrEnum):
+    """`warn` works, but not as well as it should; `skip` says that the case doesn't apply."""
+
+    PASS = "pass"
+    WARN = "warn"
+    FAIL = "fail"
+    SKIP = "skip"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """The verdict of one case: `message` says what was seen, `exchange` is the evidence."""
+
+    verdict: Verdict
+    message: str = ""
+    exchange: Exchange | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One rule for programs. `title` states it, `why` says what it is for, `advice` how a program comes to keep it.
+
+    A case with `needs_success` runs only if the program succeeds with an ordinary request.
+    """
+
+    id: str
+    title: str
+    why: str
+    advice: str
+    modes: frozenset[str]
+    needs_success: bool
+    run: Callable[[Lab], Awaitable[Finding]]
+
+
+class Skipped(Exception):
+    """The case doesn't apply to this program; the text says why."""
+
+
+def passed(message: str = "") -> Finding:
+    return Finding(Verdict.PASS, message)
+
+
+def warned(message: str, exchange: Exchange | None = None) -> Finding:
+    return Finding(Verdict.WARN, message, exchange)
+
+
+def failed(message: str, exchange: Exchange | None = None) -> Finding:
+    return Finding(Verdict.FAIL, message, exchange)
+
+
+Run = Callable[["Lab"], Awaitable[Finding]]
+
+
+def case(
+    id: str,  # noqa: A002 (what it is called in reports and options)
+    title: str,
+    *,
+    why: str,
+    advice: str,
+    modes: frozenset[str] = ANY_MODE,
+    needs_success: bool = True,
+) -> Callable[[Run], Case]:
+    """Turn a function that looks at a program into a case."""
+    return lambda run: Case(id, title, why, advice, modes, needs_success, run)
