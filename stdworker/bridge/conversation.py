@@ -1,10 +1,10 @@
-"""What the host and one persistent process say to each other: requests, answers, notices."""
+"""What the host and one persistent program say to each other: requests, answers, notices."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Protocol
 
 from stdworker.bridge.flight import LOST, Flight, Lost
@@ -23,15 +23,9 @@ from stdworker.process.tail import Tail
 
 HINT_SECONDS = 5.0  # of silence after the first request, then block-buffering is suspected
 
-_HINT = (
-    "took a request and has written nothing for 5 s: if it does answer, its output may be block-buffered"
-    " (python -u, jq --unbuffered, sed -u, grep --line-buffered, awk's fflush(), or stdbuf -oL);"
-    " if it waits for the end of its input, it is a program for mode oneshot"
-)
-
 
 class Listener(Protocol):
-    """Who acts on what was said: the process."""
+    """Who acts on what was said: the peer."""
 
     def made_room(self) -> None:
         """A request has ended."""
@@ -43,21 +37,22 @@ class Listener(Protocol):
         """The program said whether it wants work."""
 
     def retire(self, *, killed_by: str) -> None:
-        """The process can't be trusted with another request."""
+        """The peer can't be trusted with another request."""
 
     def kill(self, killed_by: str) -> None:
-        """The process must end now."""
+        """The peer must end now."""
 
 
 class Conversation:
     """The requests in flight and all that the program wrote. Knows no process: `write` sends, `feed` receives."""
 
-    def __init__(self, program: Program, write: Callable[[bytes], None], listener: Listener) -> None:
+    def __init__(self, program: Program, write: Callable[[bytes], None], listener: Listener, silent_hint: str) -> None:
         self.ready = Ready(True, "")
         self.stray_lines = 0
         self._program = program
         self._write = write
         self._listener = listener
+        self._silent_hint = silent_hint
         self._loop = asyncio.get_running_loop()
         self._session: Session[Flight] = Session()
         self._hello = Hello()
@@ -142,7 +137,8 @@ class Conversation:
 
     def _suspect_buffering(self) -> None:
         if not self._has_written and len(self._session):
-            self._log.host(logging.WARNING, _HINT)
+            text = f"took a request and has written nothing for {HINT_SECONDS:g} s: {self._silent_hint}"
+            self._log.host(logging.WARNING, text)
 
     def _expire(self, flight: Flight) -> None:
         failure = timeout_failure(max(0.0, flight.limit_seconds or 0.0), self.shown_tail())
@@ -183,11 +179,22 @@ class Conversation:
             self._hint.cancel()
 
     def _on_line(self, line: bytes | Overlong) -> None:
-        message = read_line(line, line_bytes_max=self._lines.line_bytes_max)
+        if not line:
+            return
+        explained = len(self._session) > 0
+        message = read_line(line, line_bytes_max=self._lines.line_bytes_max, explained=explained)
         if type(message) is Answer:
             self._on_answer(message)
         elif message is not None:
+            self._record(line, self.flights)
             self._on_message(message)
+
+    def _record(self, line: bytes | Overlong, flights: Iterable[Flight]) -> None:
+        """For those requests that it may have been said for."""
+        shown = line.start if isinstance(line, Overlong) else line
+        for flight in flights:
+            if flight.request.transcript is not None:
+                flight.request.transcript.received(shown, self._redact)
 
     def _on_answer(self, answer: Answer) -> None:
         request_id = self._session.meant(answer.id)
@@ -197,6 +204,7 @@ class Conversation:
         self._bytes_since_answer = 0
         flight = self._session.owner(request_id)
         flight.disarm()
+        self._record(answer.document, [flight])
         if self._session.answer(request_id) is Action.DELIVER:
             flight.land(answer.document)
             self._listener.answered()

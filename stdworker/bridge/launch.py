@@ -17,6 +17,8 @@ PROCESSES_MAX = 1_000
 CONCURRENCY_MAX = 10_000
 SECONDS_MAX = 31_536_000.0
 BYTES_MAX = 1 << 40
+UNIX_PATH_BYTES_MAX = 107  # Linux: sun_path without its NUL
+PORT_MAX = 65_535
 FILES_MAX = 1 << 20
 
 MODES = ("oneshot", "stream", "socket")
@@ -42,7 +44,10 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class LaunchConfig:
-    """A launch config that was read and found legal. Durations are seconds, None means no limit."""
+    """A launch config that was read and found legal. Durations are seconds, None means no limit.
+
+    With mode `socket` there may be no command: "".
+    """
 
     command: str
     args: tuple[str, ...] = ()
@@ -74,20 +79,18 @@ class LaunchConfig:
 
 
 class NoCommand(ConfigError):
-    """Nobody has said yet which program serves the kind."""
+    """Nobody has said yet which program, or which socket, serves the kind."""
 
     code = "not_configured"
 
 
 def parse_launch(effective: RawJson | None, *, default_command: str | None = None) -> LaunchConfig:
-    """Read an effective launch config. Raises ConfigError naming the key; NoCommand when there is no command."""
+    """Read an effective launch config. Raises ConfigError naming the key; NoCommand when nobody is named to ask."""
     top = _object(effective if effective is not None else RawJson(b"{}"), "")
     _check_keys(top, _KEYS, "")
     given = {key: reader(top[key], f"/{key}") for key, reader in _KEYS.items() if key in top}
-    if given.get("command") is None:
-        if default_command is None:
-            raise NoCommand("no program is configured yet", hint='set "command" in the kind\'s provider config')
-        given["command"] = default_command
+    given.setdefault("command", default_command or "")
+    _check_mode(given)
     given["pool_key"] = _pool_key(top, given["command"])
     given.pop("sealed", None)
     return LaunchConfig(**given)
@@ -115,6 +118,18 @@ def effective_launch(base: RawJson | None, default: RawJson | None, override: Ra
 
 
 # ---- reading ----
+
+
+def _check_mode(given: Mapping[str, Any]) -> None:
+    mode = given.get("mode", "oneshot")
+    for key, needed in (("socket", "socket"), ("spares", "stream")):
+        if given.get(key) and mode != needed:
+            raise ConfigError(f"{key} needs mode: {needed}, the mode is {mode}", path=f"/{key}")
+    if mode == "socket":
+        if "socket" not in given:
+            raise NoCommand("no socket is configured yet", hint='set "socket" in the kind\'s provider config')
+    elif not given["command"]:
+        raise NoCommand("no program is configured yet", hint='set "command" in the kind\'s provider config')
 
 
 def _check_keys(found: Mapping[str, RawJson], known: Mapping[str, Any], path: str) -> None:
@@ -184,6 +199,11 @@ def _mode(raw: RawJson, path: str) -> str:
 def _socket(raw: RawJson, path: str) -> str:
     expected = 'an address as "unix:/path" or "tcp:host:port"'
     address: str = _value(raw, path, expected, lambda v: type(v) is str and _SOCKET.fullmatch(v) is not None)
+    place = address.partition(":")[2]
+    if address.startswith("tcp:") and not 1 <= int(place.rpartition(":")[2]) <= PORT_MAX:
+        raise _wrong(raw, path, f"a port from 1 to {PORT_MAX}")
+    if address.startswith("unix:") and len(place.encode()) > UNIX_PATH_BYTES_MAX:
+        raise _wrong(raw, path, f"a path of at most {UNIX_PATH_BYTES_MAX} bytes, the most that a Unix socket can have")
     return address
 
 

@@ -49,9 +49,10 @@ class Program:
         return self._resolved
 
     def check(self) -> None:
-        """Look the program up anew; raises ConfigError when it isn't there."""
+        """Look the program up anew; raises ConfigError when it is ours to start and isn't there."""
         self._resolved = None
-        self.command()
+        if self.launch.mode != "socket":
+            self.command()
 
     async def start(self, variables: Mapping[str, str]) -> Process:
         """Start a process. Raises ConfigError or Retry, saying why it can't be."""
@@ -68,7 +69,10 @@ class Program:
     def line(self, request_id: str, request: ReactionRequest, seconds: float | None) -> bytes:
         """The request as one line; `seconds` is the time that it has."""
         deadline_ms = None if seconds is None else max(0, int(seconds * 1000))
-        return request_line(request_id, request, self.launch.settings, deadline_ms)
+        line = request_line(request_id, request, self.launch.settings, deadline_ms)
+        if request.transcript is not None:
+            request.transcript.sent(line)
+        return line
 
     def time_limit(self, request: ReactionRequest) -> float | None:
         """Seconds for one request from now: the shorter of the config's timeout and the task's deadline."""

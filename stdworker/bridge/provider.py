@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
+from pathlib import Path
 
 from stdworker.bridge.launch import LaunchConfig, NoCommand, check_sealed, effective_launch, parse_launch
 from stdworker.bridge.oneshot import run_oneshot
-from stdworker.bridge.pool import StreamPool
+from stdworker.bridge.pool import Pool
+from stdworker.bridge.pools import Pools
 from stdworker.bridge.program import Program
+from stdworker.bridge.record import Recorder, records_folder
 from stdworker.bridge.redact import Redactor
 from stdworker.bridge.result import BridgeResult
 from stdworker.bridge.runtime import BridgeRuntime, Counters
+from stdworker.bridge.supervision import Mistakes
 from stdworker.bridge.view import ProgramView
-from stdworker.errors import ConfigError, Released, Retry, TaskFailure, Terminal
+from stdworker.errors import ConfigError, Released, TaskFailure, Terminal
 from stdworker.model.config import ProviderConfig, merge
 from stdworker.model.json_text import RawJson, members
 from stdworker.model.kind import KindVersion
@@ -24,7 +28,7 @@ from stdworker.model.outcome import Outcome
 from stdworker.model.task import ReactionRequest
 
 PROGRAMS_MAX = 256  # effective configs that are kept read
-POOL_IDLE_SECONDS = 60.0
+MISTAKE_SECONDS = 60.0  # after which an unready one-shot kind gets another chance to start its program
 
 _Layers = tuple[RawJson | None, RawJson | None]
 
@@ -35,7 +39,8 @@ class ProgramProvider:
     `base_config` and `base_bundle` are those of a kind file, under the broker's; `fixed_command` is a program that
     no config may change, `default_command` one that applies when no config names another. With
     `sealed_by_default` a resource's own config may only change `settings` and `timeout_seconds`, unless the
-    default config says otherwise. `path` names the file that the kind comes from. `on_ready_change` is called when
+    default config says otherwise. `path` names the file that the kind comes from. Requests are recorded in
+    `record_file`, or when the config asks for it in the kind's own file. `on_ready_change` is called when
     what `ready` answers may have changed, so that nobody has to wait for the next poll.
     """
 
@@ -49,6 +54,7 @@ class ProgramProvider:
         base_bundle: bytes | None = None,
         sealed_by_default: bool = False,
         path: str | None = None,
+        record_file: Path | None = None,
         run: BridgeRuntime,
     ) -> None:
         self._kind = kind
@@ -58,12 +64,14 @@ class ProgramProvider:
         self._base_bundle = base_bundle
         self._sealed_by_default = sealed_by_default
         self._path = path
+        self._record_file = record_file
+        self._recorder = Recorder(record_file or records_folder(run.variables) / f"{kind}.jsonl", run)
         self._runtime = run
         self._default = ProviderConfig()
         self._programs: OrderedDict[_Layers, Program] = OrderedDict()
-        self._pools: dict[bytes, StreamPool] = {}
-        self._room = asyncio.Event()
-        self._idle_timer: asyncio.TimerHandle | None = None
+        self._pools = Pools(run, self._ready_changed)
+        self._mistakes = Mistakes()
+        self._mistaken_at = 0.0
         self._closed = False
         self.readiness_reason = ""
         self.on_ready_change: Callable[[], None] | None = None
@@ -90,7 +98,7 @@ class ProgramProvider:
             launch = self._program(self._default.spec, None).launch
         except (ConfigError, TaskFailure):
             return None
-        return launch.slots if launch.mode == "stream" else None
+        return launch.slots if launch.mode != "oneshot" else None
 
     async def work(self, request: ReactionRequest) -> Outcome:
         """Run the program for one request. Raises Terminal, Retry or Released."""
@@ -121,10 +129,12 @@ class ProgramProvider:
         old = self._default_pool()
         self._default = config
         self._programs.clear()
-        new = self._default_pool()
+        self._mistakes.mended()
+        new = self._default_pool(evict=True)
         if old is not None and old is not new and not old.busy:
-            self._close_pool(old)
+            self._pools.close_one(old)
         if new is not None:
+            self._pools.kept = new.program.launch.pool_key
             new.start()
             new.tell_config(self._program(config.spec, None).launch.settings)
 
@@ -138,12 +148,7 @@ class ProgramProvider:
         if self._closed:
             return
         self._closed = True
-        self._room.set()
-        if self._idle_timer is not None:
-            self._idle_timer.cancel()
-        pools = list(self._pools.values())
-        self._pools.clear()
-        await asyncio.gather(*(pool.close() for pool in pools))
+        await self._pools.close()
         self._runtime.users -= 1
         if not self._runtime.users:
             await self._runtime.close()
@@ -155,7 +160,7 @@ class ProgramProvider:
         except (ConfigError, TaskFailure):
             default = None
         key = default.pool_key if default is not None else None
-        pools = tuple(pool.view(default=pool_key == key) for pool_key, pool in self._pools.items())
+        pools = tuple(pool.view(default=pool.program.launch.pool_key == key) for pool in self._pools)
         return ProgramView(
             mode=default.mode if default is not None else None,
             ready=not self.readiness_reason,
@@ -192,77 +197,47 @@ class ProgramProvider:
 
     async def _run(self, request: ReactionRequest) -> BridgeResult:
         if self._closed:
-            raise _closed()
+            raise Released("the provider is closed", reason="ShuttingDown", code="shutting_down")
         if self._base_bundle is not None and request.default.bundle is None:
             request = replace(request, default=replace(request.default, bundle=self._base_bundle))
         program = self._program(request.default.spec, request.override.spec)
+        if self._record_file is None and not program.launch.record:
+            return await self._ask(program, request)
+        config = effective_launch(self._base, request.default.spec, request.override.spec)
+        return await self._recorder.run(program, request, config, partial(self._ask, program))
+
+    async def _ask(self, program: Program, request: ReactionRequest) -> BridgeResult:
         if program.launch.mode == "oneshot":
-            return await run_oneshot(program, request)
-        pool = self._pools.get(program.launch.pool_key) or await self._pool(program, request)
+            return await self._run_oneshot(program, request)
+        pool = self._pools.find(program) or await self._pools.wait(program, request.deadline)
         try:
             return await pool.run(request, program)
         finally:
             if not pool.busy:
-                self._room.set()
+                self._pools.freed()
 
-    # ---- pools ----
-
-    async def _pool(self, program: Program, request: ReactionRequest) -> StreamPool:
-        """The pool of the program; waits while all pools that there may be are busy."""
+    async def _run_oneshot(self, program: Program, request: ReactionRequest) -> BridgeResult:
         try:
-            async with asyncio.timeout_at(request.deadline):
-                while not self._closed:
-                    pool = self._pool_now(program)
-                    if pool is not None:
-                        return pool
-                    self._room.clear()
-                    await self._room.wait()
-        except TimeoutError:
-            text = f"no pool became free before the task's deadline; pools_max is {program.launch.pools_max}"
-            raise Retry(text, reason="DeadlineExceeded", code="deadline_exceeded") from None
-        raise _closed()
+            result = await run_oneshot(program, request)
+        except ConfigError as error:
+            if self._is_default(program) and self._mistakes.made(error):
+                self._mistaken_at = time.monotonic()
+                self._ready_changed()
+            raise
+        if self._mistakes.any and self._is_default(program) and self._mistakes.mended():
+            self._ready_changed()
+        return result
 
-    def _pool_now(self, program: Program) -> StreamPool | None:
-        key = program.launch.pool_key
-        if key not in self._pools:
-            if len(self._pools) >= program.launch.pools_max and not self._evict():
-                return None
-            self._pools[key] = StreamPool(program, self._ready_changed)
-            self._arm_idle_timer()
-        return self._pools[key]
+    def _is_default(self, program: Program) -> bool:
+        """A resource's own mistake is not the kind's."""
+        return program.launch.pool_key == self._program(self._default.spec, None).launch.pool_key
 
-    def _default_pool(self) -> StreamPool | None:
+    def _default_pool(self, *, evict: bool = False) -> Pool | None:
         try:
             program = self._program(self._default.spec, None)
         except (ConfigError, TaskFailure):
             return None
-        return None if program.launch.mode == "oneshot" or self._closed else self._pool_now(program)
-
-    def _evict(self) -> bool:
-        """Close the pool that is idle for the longest time; False when all are busy."""
-        idle = [pool for pool in self._pools.values() if not pool.busy]
-        if idle:
-            self._close_pool(min(idle, key=lambda pool: pool.used_at))
-        return bool(idle)
-
-    def _close_pool(self, pool: StreamPool) -> None:
-        del self._pools[pool.program.launch.pool_key]
-        self._runtime.background(pool.close())
-
-    def _arm_idle_timer(self) -> None:
-        if self._idle_timer is None:
-            self._idle_timer = asyncio.get_running_loop().call_later(POOL_IDLE_SECONDS, self._close_idle)
-
-    def _close_idle(self) -> None:
-        """Pools of overrides come and go; the default's stays, the kind's readiness depends on it."""
-        self._idle_timer = None
-        longest = time.monotonic() - POOL_IDLE_SECONDS
-        default = self._default_pool()
-        for pool in list(self._pools.values()):
-            if pool is not default and not pool.busy and pool.used_at <= longest:
-                self._close_pool(pool)
-        if self._pools:
-            self._arm_idle_timer()
+        return None if program.launch.mode == "oneshot" else self._pools.open(program, evict=evict)
 
     # ---- readiness ----
 
@@ -272,15 +247,20 @@ class ProgramProvider:
 
     def _not_ready_reason(self) -> str:
         try:
-            self._program(self._default.spec, None).check()
+            program = self._program(self._default.spec, None)
+            program.check()
         except (ConfigError, TaskFailure) as error:
             return str(error)
+        if program.launch.mode == "oneshot":
+            return self._oneshot_reason()
         pool = self._default_pool()
         if pool is None:
             return ""
         pool.start()
         return pool.not_ready_reason
 
-
-def _closed() -> Released:
-    return Released("the provider is closed", reason="ShuttingDown", code="shutting_down")
+    def _oneshot_reason(self) -> str:
+        """A program that is there and still can't be started gets another chance now and then."""
+        if self._mistakes.reason and time.monotonic() - self._mistaken_at >= MISTAKE_SECONDS:
+            self._mistakes.mended()
+        return self._mistakes.reason

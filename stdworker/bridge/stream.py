@@ -1,22 +1,16 @@
-"""One persistent process: room for requests, retirement, death."""
+"""A persistent process of ours: it reads requests from its stdin and answers on its stdout."""
 
 from __future__ import annotations
 
 import asyncio
 import signal
-import time
-from typing import Protocol
 
-from stdworker.bridge.conversation import Conversation
 from stdworker.bridge.flight import LOST, Lost
+from stdworker.bridge.peer import Owner, Peer
 from stdworker.bridge.program import Program
-from stdworker.bridge.result import BridgeResult, with_tail
-from stdworker.bridge.view import PeerView
+from stdworker.bridge.result import with_tail
 from stdworker.errors import Retry, TaskFailure
-from stdworker.framing.messages import Ready
-from stdworker.model.json_text import RawJson
-from stdworker.model.task import ReactionRequest
-from stdworker.process.command import Signature
+from stdworker.process.command import Signature, signature
 from stdworker.process.exits import Exit
 from stdworker.process.spawn import Process
 from stdworker.process.stop import Step, terminate
@@ -25,143 +19,54 @@ PIPE_BYTES_MAX = 1 << 20  # the most that Linux keeps in a pipe
 EOF_SECONDS = 1.0  # a program that closed its stdout has this long to end by itself
 DIAGNOSIS_CHARACTERS_MAX = 1_000  # of stderr, in why a kind is not ready
 
-
-class Owner(Protocol):
-    """Who must know what happens to a process: its pool."""
-
-    def freed(self) -> None:
-        """There may be room for another request."""
-
-    def answered(self) -> None:
-        """A request got its answer."""
-
-    def ready_changed(self) -> None:
-        """The program said whether it wants work."""
-
-    def retired(self, process: StreamProcess) -> None:
-        """The process takes no more requests."""
-
-    def ended(self, process: StreamProcess, lost: set[str]) -> None:
-        """The process is gone; `lost` are the uids of the resources whose requests it held."""
+_SILENT_HINT = (
+    "if it does answer, its output may be block-buffered"
+    " (python -u, jq --unbuffered, sed -u, grep --line-buffered, awk's fflush(), or stdbuf -oL);"
+    " if it waits for the end of its input, it is a program for mode oneshot"
+)
 
 
-class StreamProcess:
+class Processes:
+    """Starts processes of a program."""
+
+    owned = True
+
+    def __init__(self, program: Program) -> None:
+        self._program = program
+
+    def signature(self) -> Signature:
+        return signature(self._program.command())
+
+    async def start(self, owner: Owner) -> Peer:
+        seen = self.signature()
+        process = await self._program.start({})
+        return StreamProcess(self._program, process, owner, seen)
+
+
+class StreamProcess(Peer):
     """A running program that answers line by line."""
 
     def __init__(self, program: Program, process: Process, owner: Owner, signature: Signature) -> None:
-        self.signature = signature
-        self.started_at = time.monotonic()
-        self.retired = False
-        self.diagnosis = ""
-        self.answers = 0
-        self._program = program
+        super().__init__(program, owner, process.stdin.write, silent_hint=_SILENT_HINT, signature=signature)
         self._process = process
-        self._owner = owner
-        self._said = Conversation(program, process.stdin.write, self)
-        self._reserved = 0
-        self._alone = False
-        self._killed_by: str | None = None
-        self._stopping = False
         process.read(self._said.feed, self._said.feed_stderr, self._on_stdout_end)
         process.exited.add_done_callback(self._on_exit)
 
-    # ---- room ----
+    @property
+    def alive(self) -> bool:
+        return self._process.alive
 
     @property
-    def load(self) -> int:
-        return self._reserved + len(self._said)
-
-    @property
-    def free(self) -> bool:
-        return not (self.retired or self._alone) and self.load < self._program.launch.concurrency
-
-    def reserve(self, *, alone: bool) -> None:
-        """Keep room for one request, or the whole process for it."""
-        self._reserved += 1
-        self._alone = alone
-
-    def unreserve(self) -> None:
-        self._reserved -= 1
-        self.made_room()
-
-    def made_room(self) -> None:
-        if self._alone and not self.load:
-            self._alone = False
-        if self.retired:
-            self._stop_if_done()
-        else:
-            self._owner.freed()
-
-    # ---- requests ----
-
-    async def ask(self, request: ReactionRequest, program: Program) -> BridgeResult | Lost:
-        """Run one request, for which room was reserved, under its own settings."""
-        self._reserved -= 1
-        flight = self._said.send(request, program)
-        try:
-            landed = await flight.landed
-        except asyncio.CancelledError:
-            self._said.give_up(flight, "cancel")
-            raise
-        if isinstance(landed, bytes):
-            result = await program.read(landed, request, self._said.log, self._said.shown_tail)
-        elif isinstance(landed, TaskFailure):
-            result = BridgeResult(failure=landed)
-        else:
-            return landed
-        result.stray_lines = self._said.stray_lines - flight.stray_before
-        result.exit = self._process.exited.result() if self._process.exited.done() else None
-        return result
-
-    def tell_config(self, settings: RawJson | None) -> None:
-        """Hand new settings of the kind to a program that asked for them."""
-        self._said.tell_config(settings)
-
-    @property
-    def ready(self) -> Ready:
-        return self._said.ready
-
-    def answered(self) -> None:
-        self.answers += 1
-        self._owner.answered()
-
-    def ready_changed(self) -> None:
-        self._owner.ready_changed()
-
-    def view(self) -> PeerView:
-        uptime = time.monotonic() - self.started_at
-        return PeerView(self._process.pid, None, uptime, in_flight=self.load, answered=self.answers)
-
-    # ---- the end ----
-
-    def retire(self, *, killed_by: str | None = None) -> None:
-        """Take no more requests; end when those in flight have ended.
-
-        `killed_by` says that the process is at fault and why: then it gets no chance to end politely.
-        """
-        if self.retired:
-            return
-        self.retired = True
-        self._killed_by = killed_by
-        self._owner.retired(self)
-        self._stop_if_done()
-
-    def shut(self, reason: TaskFailure) -> None:
-        """End now: requests still in flight fail with `reason`."""
-        self.retire()
-        self._said.fail(None, reason)
-        self._stop_if_done()
+    def exit(self) -> Exit | None:
+        return self._process.exited.result() if self._process.exited.done() else None
 
     def kill(self, killed_by: str) -> None:
-        if self._process.alive:
+        if self.alive:
             self._process.killed_by = killed_by
             self._process.signal_group(signal.SIGKILL)
 
-    def _stop_if_done(self) -> None:
-        done = self.retired and not self._reserved and not self._said.flights
-        if done and self._process.alive and not self._stopping:
-            self._stopping = True
-            self._program.runtime.background(self._stop())
+    def _where(self) -> tuple[int | None, str | None]:
+        return self._process.pid, None
 
     async def _stop(self) -> None:
         grace = self._program.launch.grace_seconds
@@ -175,7 +80,7 @@ class StreamProcess:
         self._process.stdin.close_when_written()
 
     def _on_stdout_end(self) -> None:
-        if self._process.alive and not self._stopping:
+        if self.alive and not self._stopping:
             asyncio.get_running_loop().call_later(EOF_SECONDS, self.kill, "it closed its stdout")
 
     def _on_exit(self, exited: asyncio.Future[Exit]) -> None:
@@ -184,19 +89,16 @@ class StreamProcess:
         self._process.stdout.drain(PIPE_BYTES_MAX)
         self._process.stderr.drain(PIPE_BYTES_MAX)
         self._said.end()
-        lost = {flight.request.resource.uid for flight in self._said.flights}
-        told = self._said.shown_tail()[-DIAGNOSIS_CHARACTERS_MAX:]
-        self.diagnosis = with_tail(f"the program ended: {exited.result()}", told)
-        self._fail_lost(exited.result())
         if not self._stopping:
             self._stopping = True
             self._program.runtime.release(self._process)
-        self._owner.ended(self, lost)
+        ended, tail = exited.result(), self._said.shown_tail()
+        diagnosis = with_tail(f"the program ended: {ended}", tail[-DIAGNOSIS_CHARACTERS_MAX:])
+        self._end(diagnosis, self._blame(ended, tail))
 
-    def _fail_lost(self, ended: Exit) -> None:
+    def _blame(self, ended: Exit, tail: str) -> TaskFailure | Lost:
         """One request in flight is to blame; of several nobody knows which."""
         if len(self._said.flights) > 1:
-            self._said.fail(None, LOST)
-            return
-        message = with_tail(f"the program died while it held this request: {ended}", self._said.shown_tail())
-        self._said.fail(None, Retry(message, reason="ProgramDied", code="program_died"))
+            return LOST
+        message = with_tail(f"the program died while it held this request: {ended}", tail)
+        return Retry(message, reason="ProgramDied", code="program_died")

@@ -1,4 +1,4 @@
-"""Requests that wait for room in a process, first come, first served."""
+"""Requests that wait for room in a peer, first come, first served."""
 
 from __future__ import annotations
 
@@ -7,25 +7,25 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from stdworker.bridge.stream import StreamProcess
+from stdworker.bridge.peer import Peer
 from stdworker.errors import Retry
 
 
 @dataclass(slots=True, eq=False)
 class _Waiter:
-    """One request; `alone` wants a process to itself."""
+    """One request; `alone` wants a peer to itself."""
 
-    granted: asyncio.Future[StreamProcess]
+    granted: asyncio.Future[Peer]
     alone: bool
 
 
 class Waiters:
-    """A queue whose head is served as soon as `pick` finds a process for it.
+    """A queue whose head is served as soon as `pick` finds a peer for it.
 
-    `pick` gets whether the request must run alone and answers a process with room, or None.
+    `pick` gets whether the request must run alone and answers a peer with room, or None.
     """
 
-    def __init__(self, pick: Callable[[bool], StreamProcess | None]) -> None:
+    def __init__(self, pick: Callable[[bool], Peer | None]) -> None:
         self._pick = pick
         self._queue: deque[_Waiter] = deque()
         self._loop = asyncio.get_running_loop()
@@ -33,8 +33,8 @@ class Waiters:
     def __len__(self) -> int:
         return len(self._queue)
 
-    async def wait(self, alone: bool, deadline: float | None) -> StreamProcess:
-        """A process in which room is reserved. Raises Retry at the deadline (`time.monotonic()`)."""
+    async def wait(self, alone: bool, deadline: float | None) -> Peer:
+        """A peer in which room is reserved. Raises Retry at the deadline (`time.monotonic()`)."""
         waiter = _Waiter(self._loop.create_future(), alone)
         self._queue.append(waiter)
         timer = None if deadline is None else self._loop.call_at(deadline, _expire, waiter)
@@ -52,11 +52,11 @@ class Waiters:
         while self._queue:
             waiter = self._queue[0]
             if not waiter.granted.done():
-                process = self._pick(waiter.alone)
-                if process is None:
+                peer = self._pick(waiter.alone)
+                if peer is None:
                     return
-                process.reserve(alone=waiter.alone)
-                waiter.granted.set_result(process)
+                peer.reserve(alone=waiter.alone)
+                waiter.granted.set_result(peer)
             self._queue.popleft()
 
     def fail(self, failure: Exception) -> None:

@@ -3,7 +3,7 @@
 import pytest
 
 from stdworker.bridge import Limits, parse_launch
-from stdworker.bridge.launch import check_sealed
+from stdworker.bridge.launch import NoCommand, check_sealed
 from stdworker.errors import ConfigError, ConfigKeyError, Terminal
 from stdworker.model.json_text import RawJson
 
@@ -16,6 +16,10 @@ def refusal(text: bytes) -> ConfigError:
     with pytest.raises(ConfigError) as refused:
         launch(text)
     return refused.value
+
+
+def refusal_of(address: str) -> ConfigError:
+    return refusal(b'{"mode":"socket","socket":"%s"}' % address.encode())
 
 
 def test_a_command_is_enough():
@@ -86,7 +90,7 @@ def test_a_value_of_the_wrong_form_is_named_with_its_place(member, path):
 def test_how_the_system_holds_a_program_can_be_said() -> None:
     launch = parse_launch(
         RawJson(
-            b'{"command":"x","user":"nobody","group":"nogroup","spares":2,"record":true,'
+            b'{"command":"x","mode":"stream","user":"nobody","group":"nogroup","spares":2,"record":true,'
             b'"limits":{"memory_bytes":1,"cpu_seconds":2,"open_files":16}}'
         )
     )
@@ -97,12 +101,38 @@ def test_how_the_system_holds_a_program_can_be_said() -> None:
 
 @pytest.mark.parametrize("address", ["unix:/run/x.sock", "tcp:127.0.0.1:9000", "tcp:[::1]:9000", "tcp:sidecar:1"])
 def test_a_socket_is_a_path_or_a_host_and_port(address: str) -> None:
-    assert parse_launch(RawJson(b'{"command":"x","socket":"%s"}' % address.encode())).socket == address
+    assert parse_launch(RawJson(b'{"mode":"socket","socket":"%s"}' % address.encode())).socket == address
 
 
 @pytest.mark.parametrize("address", ["", "/run/x", "unix:run", "tcp:host", "tcp::1", "http://x:1", "tcp:[::1:9000"])
 def test_another_form_of_socket_is_refused(address: str) -> None:
-    assert refusal(b'{"command":"x","socket":"%s"}' % address.encode()).path == "/socket"
+    assert refusal_of(address).path == "/socket"
+
+
+@pytest.mark.parametrize("address", ["tcp:x:0", "tcp:x:65536", "unix:/" + "x" * 107])
+def test_a_port_and_a_path_have_the_system_s_limits(address: str) -> None:
+    assert "at most 107 bytes" in str(error := refusal_of(address)) or "from 1 to 65535" in str(error)
+
+
+def test_a_socket_needs_no_command_and_its_absence_is_no_mistake():
+    assert parse_launch(RawJson(b'{"mode":"socket","socket":"tcp:x:1"}')).command == ""
+
+    with pytest.raises(NoCommand) as caught:
+        parse_launch(RawJson(b'{"mode":"socket","command":"x"}'))
+    assert "socket" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("config", "needed"),
+    [
+        (b'{"command":"x","socket":"tcp:x:1"}', "socket needs mode: socket"),
+        (b'{"command":"x","mode":"stream","socket":"tcp:x:1"}', "socket needs mode: socket"),
+        (b'{"command":"x","spares":1}', "spares needs mode: stream"),
+        (b'{"mode":"socket","socket":"tcp:x:1","spares":1}', "spares needs mode: stream"),
+    ],
+)
+def test_a_key_that_its_mode_doesn_t_know_is_refused(config, needed):
+    assert needed in str(refusal(config))
 
 
 def test_a_timeout_of_zero_is_none():

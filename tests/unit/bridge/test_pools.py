@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from stdworker.bridge import pool, provider, supervision
+from stdworker.bridge import places, pools, supervision
 from stdworker.errors import Released, Retry, Terminal
 
 pytestmark = pytest.mark.anyio
@@ -36,8 +36,8 @@ def impatient(monkeypatch):
     """Delays of hundredths of a second."""
     monkeypatch.setattr(supervision, "DELAY_SECONDS_MIN", 0.01)
     monkeypatch.setattr(supervision, "DELAY_SECONDS_MAX", 0.05)
-    monkeypatch.setattr(pool, "PROBE_SECONDS", 0.3)
-    monkeypatch.setattr(pool, "FILE_CHECK_SECONDS", 0.0)
+    monkeypatch.setattr(places, "PROBE_SECONDS", 0.3)
+    monkeypatch.setattr(places, "FILE_CHECK_SECONDS", 0.0)
 
 
 async def status(program, *arguments, **fields):
@@ -102,7 +102,7 @@ async def test_a_task_waits_while_every_pool_is_busy(provide, runtime):
 
 
 async def test_pools_of_overrides_close_when_idle_and_the_default_s_stays(provide, runtime, monkeypatch, until):
-    monkeypatch.setattr(provider, "POOL_IDLE_SECONDS", 0.05)
+    monkeypatch.setattr(pools, "POOL_IDLE_SECONDS", 0.05)
     program = await provide(**echo())
     await program.run(override={"env": {"WHO": "me"}})
     assert len(runtime.processes) == 2
@@ -240,7 +240,7 @@ async def test_a_program_that_keeps_dying_makes_its_kind_unready_until_it_stays_
 
 
 def not_ready(program):
-    return any(each.not_ready_reason for each in program.provider._pools.values())
+    return any(pool.breaker_open for pool in program.provider.view().pools)
 
 
 async def test_tasks_of_a_program_that_keeps_dying_are_given_back(provide, impatient, until):
@@ -257,8 +257,8 @@ async def test_starts_of_a_program_that_keeps_dying_are_spaced_out(provide, runt
 
     await until(lambda: runtime.counters.restarts == 1)
 
-    [waiting] = program.provider._pools.values()
-    assert (len(waiting._delayed), runtime.counters.spawned) == (1, 1)
+    [pool] = program.provider.view().pools
+    assert (pool.running, pool.restarts, runtime.counters.spawned) == (0, 1, 1)
 
 
 # ---- secrets ----

@@ -322,7 +322,7 @@ async def test_a_task_that_waits_for_room_can_be_cancelled_or_run_out_of_time(pr
 
 async def program_is_up(program, running):
     """The first request has been sent: the pool has no room left."""
-    while not any(pool._processes and pool._processes[0].load for pool in program.provider._pools.values()):
+    while not any(pool.in_flight for pool in program.provider.view().pools):
         assert not running.done()
         await asyncio.sleep(0.005)
 
