@@ -81,7 +81,7 @@ class _Listener:
         self._log = ProgramLog(program.kind.kind, request.resource.name, program.redact)
         self._tail = Tail(program.launch.limits.stderr_tail_bytes + SECRET_BYTES_MAX)
         self._lines = LineBuffer(program.launch.limits.stdout_bytes)
-        self._kept: list[bytes] = []
+        self._kept = bytearray()  # not a list: an object for each of millions of short lines costs gigabytes
         self._size = 0
         self._limit: float | None = None
         self._timers: dict[End, asyncio.TimerHandle] = {}
@@ -121,13 +121,16 @@ class _Listener:
     def _on_line(self, line: bytes | Overlong) -> None:
         if isinstance(line, Overlong):
             return
+        if self._request.transcript is not None:
+            self._request.transcript.received(line, self._program.redact)
         notice = read_notice(line) if _NOTICE.match(line) else None
         if isinstance(notice, Log):
             self._log.notice(notice)
         elif isinstance(notice, Progress):
             self._on_progress(notice)
         elif notice is None or isinstance(notice, Stray):
-            self._kept.append(line)
+            self._kept += line
+            self._kept += b"\n"
 
     def _on_progress(self, progress: Progress) -> None:
         timer = self._timers.pop(End.SILENT, None)
@@ -148,7 +151,7 @@ class _Listener:
         stdout = self._process.stdout
         assert stdout is not None
         stdout.drain(PIPE_BYTES_MAX)
-        if stdout.closed or is_whole(b"\n".join([*self._kept, self._lines.unfinished])):
+        if stdout.closed or is_whole(bytes(self._kept + self._lines.unfinished)):
             self._finish(End.EXITED)
         else:
             self._arm(End.EXITED, LINGER_SECONDS)
@@ -179,7 +182,7 @@ class _Listener:
         return Terminal(text, reason="OutputTooLarge", code="output_too_large", hint="raise limits.stdout_bytes")
 
     async def _judge(self, ended: Exit, tail: str) -> BridgeResult:
-        text = b"\n".join(self._kept)
+        text = bytes(self._kept)
         try:
             document = await _off_loop(read_document, text)
         except ResponseError as error:

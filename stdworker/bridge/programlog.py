@@ -46,7 +46,11 @@ class ProgramLog:
 
     def stderr(self, chunk: bytes) -> None:
         """Lines are log lines; one that is a JSON object with a level keeps it."""
-        for line in self._stderr.feed(chunk):
+        lines = [line for line in self._stderr.feed(chunk) if line]
+        for number, line in enumerate(lines):
+            if self._is_full():
+                self._dropped += len(lines) - number - 1
+                return
             self._stderr_line(line)
 
     def end(self) -> None:
@@ -55,11 +59,13 @@ class ProgramLog:
         self._tell_dropped()
 
     def notice(self, notice: Log) -> None:
-        self._write(LEVELS.get(notice.level, logging.INFO), notice.message, notice.fields)
+        if not self._is_full():
+            self._write(LEVELS.get(notice.level, logging.INFO), notice.message, notice.fields)
 
     def stray(self, start: bytes, size: int) -> None:
-        text = start[:LINE_BYTES_MAX].decode("utf-8", "replace")
-        self._write(logging.WARNING, f"stray output, {size} bytes: {text}", {})
+        if not self._is_full():
+            text = start[:LINE_BYTES_MAX].decode("utf-8", "replace")
+            self._write(logging.WARNING, f"stray output, {size} bytes: {text}", {})
 
     def host(self, level: int, message: str) -> None:
         """Something that the bridge itself has to say about the process."""
@@ -77,6 +83,12 @@ class ProgramLog:
             return
         told = "".join(f" {key}={json.dumps(value)}" for key, value in fields.items())
         log.log(level, "%s: %s", self._origin, self._redact(message + told), extra=self._extra)
+
+    def _is_full(self) -> bool:
+        """Has this second all its lines? Then the next one is counted without a look: a flood must be cheap."""
+        full = self._count >= LINES_A_SECOND_MAX and int(self._clock()) == self._second
+        self._dropped += full
+        return full
 
     def _admitted(self) -> bool:
         second = int(self._clock())
@@ -96,7 +108,7 @@ class ProgramLog:
 
 def _leveled(line: bytes) -> tuple[int, str]:
     text = line.decode("utf-8", "replace")
-    if line[:1] == b"{":
+    if line[:1] == b"{" and line[-1:] == b"}":
         try:
             found = json.loads(text).get("level")
         except (ValueError, RecursionError):

@@ -26,7 +26,7 @@ class LineBuffer:
 
     def __init__(self, line_bytes_max: int) -> None:
         self.line_bytes_max = line_bytes_max
-        self._held: list[bytes] = []
+        self._held = bytearray()
         self._size = 0
         self._at_start = True
 
@@ -50,18 +50,18 @@ class LineBuffer:
     @property
     def unfinished(self) -> bytes:
         """What came since the last LF."""
-        return b"".join(self._held)
+        return bytes(self._held)
 
     def _hold(self, piece: bytes) -> None:
         self._size += len(piece)
         if self._size <= self.line_bytes_max:
-            self._held.append(piece)
+            self._held += piece
         else:  # from here on only the start is kept
-            self._held = [b"".join([*self._held, piece[:SHOWN_BYTES_MAX]])[:SHOWN_BYTES_MAX]]
+            self._held = self._held[:SHOWN_BYTES_MAX] + piece[: max(0, SHOWN_BYTES_MAX - len(self._held))]
 
     def _take(self) -> bytes | Overlong:
-        line, size = b"".join(self._held), self._size
-        self._held, self._size = [], 0
+        line, size = bytes(self._held), self._size
+        self._held, self._size = bytearray(), 0
         if self._at_start:
             self._at_start = False
             line = line.removeprefix(_BOM)

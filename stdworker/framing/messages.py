@@ -90,8 +90,10 @@ class _Route(msgspec.Struct):
 _route = msgspec.json.Decoder(_Route)
 
 
-def read_line(line: bytes | Overlong, *, line_bytes_max: int = 0) -> Message | None:
+def read_line(line: bytes | Overlong, *, line_bytes_max: int = 0, explained: bool = True) -> Message | None:
     """The meaning of one line of a persistent program; None for a blank one.
+
+    Why a line can't be read takes ten times as long to find out as that it can't: `explained` says if anyone asks.
 
     A line that starts with `{` must be JSON. One that is indented is a message only if it is one: the inner
     lines of an answer that was printed over several lines must not harm the next request.
@@ -107,7 +109,9 @@ def read_line(line: bytes | Overlong, *, line_bytes_max: int = 0) -> Message | N
     try:
         route = _route.decode(line)
     except (msgspec.DecodeError, RecursionError) as error:
-        return _broken(line, error) if line[:1] == b"{" else Stray(line, len(line))
+        if line[:1] != b"{":
+            return Stray(line, len(line))
+        return _broken(line, error) if explained else Broken(None, _UNEXPLAINED)
     if route.log is UNSET and route.progress is UNSET and route.ready is UNSET and route.hello is UNSET:
         if route.id is None:
             return Broken(
@@ -168,6 +172,9 @@ def _overlong(line: Overlong, line_bytes_max: int) -> Message:
     text = f"a line of {line.size} bytes is over limits.line_bytes ({line_bytes_max})"
     error = ResponseError(f"{text}; {shown(line.start)}", code="line_too_long", hint="raise limits.line_bytes")
     return Broken(_id_first(line.start), error)
+
+
+_UNEXPLAINED = ResponseError("the line is not a message", code="bad_json")
 
 
 def _broken(line: bytes, error: Exception) -> Broken:
