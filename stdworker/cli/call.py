@@ -6,6 +6,7 @@ import asyncio
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from uuid import UUID
 
 import click
@@ -35,9 +36,10 @@ NIL_UID = str(UUID(int=0))
 @click.option("--override", metavar="FILE", help="The resource's own config, merged over it.")
 @click.option("--mode", type=click.Choice(["oneshot", "stream"]), help="How the program is run.")
 @click.option("--repeat", type=click.IntRange(min=1), default=1, help="Run this many tasks, one after the other.")
+@click.option("--record", type=click.Path(dir_okay=False, path_type=Path), help="Add the tasks to this record.")
 @click.option("-o", "--output", type=click.Choice(["text", "json"]), default="text", show_default=True)
 @click.argument("command", nargs=-1, required=True, metavar="[--] PROGRAM [ARGS]...", type=click.UNPROCESSED)
-def call(command: tuple[str, ...], repeat: int, output: str, **asked: str | None) -> None:
+def call(command: tuple[str, ...], repeat: int, record: Path | None, output: str, **asked: str | None) -> None:
     """Run one task of PROGRAM as a worker would, and show the outcome.
 
     A kind file beside the program is used. Exit status: 0 success, 1 a failure that a worker would retry,
@@ -50,7 +52,7 @@ def call(command: tuple[str, ...], repeat: int, output: str, **asked: str | None
     program = GivenProgram.of(command)
     request = _request(program, asked)
     show = as_json if output == "json" else as_text
-    sys.exit(asyncio.run(until_interrupted(_run(program, [request] * repeat, show))))
+    sys.exit(asyncio.run(until_interrupted(_run(program, [request] * repeat, record, show))))
 
 
 def _request(program: GivenProgram, asked: Mapping[str, str | None]) -> ReactionRequest:
@@ -83,9 +85,14 @@ def _request(program: GivenProgram, asked: Mapping[str, str | None]) -> Reaction
 # ---- the run ----
 
 
-async def _run(program: GivenProgram, requests: Sequence[ReactionRequest], show: Callable[[BridgeResult], str]) -> int:
+async def _run(
+    program: GivenProgram,
+    requests: Sequence[ReactionRequest],
+    record: Path | None,
+    show: Callable[[BridgeResult], str],
+) -> int:
     """The worst exit status of all tasks."""
-    provider = program.provider(requests[0].kind, BridgeRuntime())
+    provider = program.provider(requests[0].kind, BridgeRuntime(), record_file=record)
     results = []
     try:
         for request in requests:

@@ -115,13 +115,16 @@ class GivenProgram:
         bundle = self.kind_file.default_bundle if self.kind_file else None
         return ProviderConfig(join_members(read_config("--config", path) | typed), bundle)
 
-    def provider(self, pair: KindVersion, runtime: BridgeRuntime) -> ProgramProvider:
+    def provider(
+        self, pair: KindVersion, runtime: BridgeRuntime, *, record_file: Path | None = None
+    ) -> ProgramProvider:
         """What runs it, as a worker would."""
         return ProgramProvider(
             pair,
             fixed_command=self.command,
             base_config=self.kind_file.default_config if self.kind_file else None,
             sealed_by_default=self.kind_file is not None,
+            record_file=record_file,
             run=runtime,
         )
 

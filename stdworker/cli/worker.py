@@ -49,6 +49,7 @@ ELSEWHERE = {  # commands that load what only they need
     "check": "stdworker.cli.check",
     "dev": "stdworker.cli.dev",
     "new": "stdworker.cli.new",
+    "replay": "stdworker.cli.replay",
     "status": "stdworker.cli.status",
 }
 

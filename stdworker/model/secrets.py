@@ -48,6 +48,11 @@ def mask(config: RawJson) -> RawJson:
     return join_members(top)
 
 
+def mask_settings(settings: RawJson) -> RawJson:
+    """The `settings` of a launch config to show, by the same rule."""
+    return _masked(settings, secret=False)
+
+
 def is_masked(config: RawJson) -> bool:
     """Does a config hold a `***` where `mask` would write one? Storing it would lose the secret."""
     top = members(config) or {}

@@ -31,6 +31,14 @@ def _no_progress(fraction: float | None, message: str) -> None:
     return None
 
 
+class Transcript(Protocol):
+    """Who writes down what a program is sent for a request, and what it says."""
+
+    def sent(self, line: bytes) -> None: ...
+
+    def received(self, line: bytes, redact: Callable[[str], str]) -> None: ...
+
+
 @dataclass(slots=True)
 class ReactionRequest:
     """One reaction to run on one resource.
@@ -53,6 +61,7 @@ class ReactionRequest:
     override: ProviderConfig = _NO_CONFIG
     deadline: float | None = None
     report_progress: Callable[[float | None, str], None] = _no_progress
+    transcript: Transcript | None = field(default=None, repr=False, compare=False)
     _cancelled: threading.Event | None = field(default=None, init=False, repr=False, compare=False)
 
     @property

@@ -1,0 +1,187 @@
+"""A transcript of what programs were asked and what they answered, one JSON line a request (`record.schema.json`).
+
+Lines are written by a thread, in order. What can't be written is dropped with one warning: a record never fails or
+delays a task.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import datetime
+import logging
+import os
+import time
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from stdworker.bridge.account import account
+from stdworker.bridge.program import Program
+from stdworker.bridge.redact import redact_json
+from stdworker.bridge.result import BridgeResult
+from stdworker.bridge.runtime import BridgeRuntime
+from stdworker.errors import TaskFailure
+from stdworker.model.json_text import RawJson, ascii_line, dumps, join_members, members
+from stdworker.model.secrets import mask, mask_settings
+from stdworker.model.task import ReactionRequest
+
+VERSION = 1
+FILE_BYTES_MAX = 64 << 20  # then it becomes FILE.1, in place of the one before
+REQUEST_BYTES_MAX = 16 << 20  # a longer request is left out
+RECEIVED_BYTES_MAX = 4 << 20  # of one request's lines; the rest is left out
+WAITING_BYTES_MAX = 64 << 20  # of lines that wait for the disk; more are dropped
+FILE_MODE, FOLDER_MODE = 0o600, 0o700
+LEFT_OUT = ("settings", "command", "record", "sealed")  # of a launch config
+
+log = logging.getLogger("stdworker.bridge")
+
+
+def records_folder(variables: Mapping[str, str]) -> Path:
+    """Where workers keep records: one file for each kind version."""
+    state = variables.get("XDG_STATE_HOME", "")
+    base = Path(state) if state.startswith("/") else Path(variables.get("HOME") or "~").expanduser() / ".local/state"
+    return base / "stdworker/records"
+
+
+class Take:
+    """The record of one request while it runs."""
+
+    def __init__(self, program: Program, request: ReactionRequest, config: RawJson | None) -> None:
+        self.was_sent = False
+        self._started = time.monotonic()
+        self._kind = program.kind
+        self._stage = request.stage
+        self._launch = program.launch
+        self._config = config
+        self._redact = program.redact
+        self._at = datetime.datetime.now(datetime.UTC)
+        self._request: RawJson | None = None
+        self._received: list[str] = []
+        self._received_bytes = 0
+        self._cut = False
+        self._ended: dict[str, RawJson] = {"result": dumps("cancelled")}
+
+    def sent(self, line: bytes) -> None:
+        """The request. What was received before belongs to a process that died."""
+        self.was_sent = True
+        self._cut = len(line) > REQUEST_BYTES_MAX
+        self._request = None if self._cut else RawJson(line.rstrip())
+        self._received.clear()
+        self._received_bytes = 0
+
+    def received(self, line: bytes, redact: Callable[[str], str]) -> None:
+        """A line of stdout; `redact` knows the secrets of all who share the process."""
+        if self._received_bytes + len(line) > RECEIVED_BYTES_MAX:
+            self._cut = True
+            return
+        self._received_bytes += len(line)
+        self._received.append(redact(line.decode("utf-8", "replace")))
+
+    def ended(self, result: BridgeResult) -> None:
+        duration_ms = round((time.monotonic() - self._started) * 1_000)
+        self._ended = account(result) | {"duration_ms": dumps(duration_ms)}
+
+    @property
+    def size(self) -> int:
+        """About how many bytes wait for the disk."""
+        return self._received_bytes + len(self._request or b"") + sum(map(len, self._ended.values()))
+
+    def entry(self) -> bytes:
+        """The line for the file, LF included."""
+        request = b"null" if self._request is None else redact_json(_masked(self._request), self._redact)
+        told = {
+            "record": dumps(VERSION),
+            "at": dumps(self._at.isoformat(timespec="milliseconds").replace("+00:00", "Z")),
+            "kind": dumps(self._kind.kind),
+            "kind_version": dumps(self._kind.version),
+            "stage": dumps(self._stage),
+            "mode": dumps(self._launch.mode),
+            "program": dumps(self._launch.command),
+            "launch": redact_json(self._launch_told(), self._redact),
+            "request": RawJson(request),
+            "received": dumps(self._received),
+            "cut": dumps(self._cut),
+        }
+        told |= {name: redact_json(document, self._redact) for name, document in self._ended.items()}
+        return ascii_line(join_members(told)) + b"\n"
+
+    def _launch_told(self) -> RawJson:
+        """The effective config but the settings, which the request holds."""
+        found = members(mask(self._config or RawJson(b"{}"))) or {}
+        return join_members({key: value for key, value in found.items() if key not in LEFT_OUT})
+
+
+def _masked(request: RawJson) -> RawJson:
+    fields = members(request) or {}
+    if "config" in fields:
+        fields["config"] = mask_settings(fields["config"])
+    return join_members(fields)
+
+
+class Recorder:
+    """Appends to one file."""
+
+    def __init__(self, path: Path, runtime: BridgeRuntime) -> None:
+        self._path = path
+        self._runtime = runtime
+        self._waiting: list[Take] = []
+        self._waiting_bytes = 0
+        self._writing = False
+        self._dropped = 0
+        self._broken = False
+
+    async def run(
+        self,
+        program: Program,
+        request: ReactionRequest,
+        config: RawJson | None,
+        ask: Callable[[ReactionRequest], Awaitable[BridgeResult]],
+    ) -> BridgeResult:
+        """Ask, and record what was sent and what came of it; nothing if nothing was sent."""
+        take = Take(program, request, config)
+        try:
+            result = await ask(replace(request, transcript=take))
+        except TaskFailure as failure:
+            take.ended(BridgeResult(failure=failure))
+            raise
+        else:
+            take.ended(result)
+            return result
+        finally:
+            if take.was_sent and not self._broken:
+                self._add(take)
+
+    def _add(self, take: Take) -> None:
+        if self._waiting_bytes + take.size > WAITING_BYTES_MAX:
+            self._dropped += 1
+            return
+        self._waiting.append(take)
+        self._waiting_bytes += take.size
+        if not self._writing:
+            self._writing = True
+            self._runtime.background(self._write())
+
+    async def _write(self) -> None:
+        try:
+            while self._waiting:
+                takes, self._waiting, self._waiting_bytes = self._waiting, [], 0
+                await asyncio.to_thread(_append, self._path, takes)
+        except OSError as error:
+            self._broken = True
+            self._waiting.clear()
+            log.warning("nothing more is recorded in %s: %s", self._path, error.strerror or error)
+        finally:
+            self._writing = False
+        if self._dropped:
+            log.warning("%d requests are missing in %s: the disk is too slow", self._dropped, self._path)
+            self._dropped = 0
+
+
+def _append(path: Path, takes: Sequence[Take]) -> None:
+    entries = b"".join(take.entry() for take in takes)
+    path.parent.mkdir(FOLDER_MODE, parents=True, exist_ok=True)
+    if path.exists() and path.stat().st_size + len(entries) > FILE_BYTES_MAX:
+        path.replace(path.with_name(f"{path.name}.1"))
+    flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
+    with os.fdopen(os.open(path, flags, FILE_MODE), "ab") as file:
+        file.write(entries)
