@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -14,6 +15,9 @@ from stdworker.cli.conctl_client import Client, Failed, explain
 from stdworker.errors import ConfigError
 from stdworker.model.documents import SUFFIXES, Document, parse_documents
 from stdworker.model.json_text import RawJson, ascii_line, dumps, elements, join_members, loads, members
+
+if TYPE_CHECKING:
+    from stdworker.model.kind_file import KindFile
 
 BATCH_DOCUMENTS_MAX = 5_000
 BATCH_BYTES_MAX = 32 << 20
@@ -110,17 +114,22 @@ def items(document: Document, forced_type: str | None = None) -> Iterator[Item]:
 
 
 def program_items(program: Path) -> list[Item]:
-    """What a program declares (see `declaration`): the kind, and a default config whose command is the program.
+    """What declares a program (see `declaration`) as items. Raises ConfigError."""
+    from stdworker.plugins.described import declaration
+
+    return declared_items(declaration(program), program.absolute())
+
+
+def declared_items(kind_file: KindFile, program: Path) -> list[Item]:
+    """The kind, and a default config whose command is the program.
 
     No resource may name another one, as if the program were on a worker's path. Raises ConfigError.
     """
     from stdworker.bridge.launch import SEALED_BY_DEFAULT, parse_launch
-    from stdworker.plugins.described import declaration
 
-    kind_file = declaration(program)
     told = members(kind_file.document) or {}
     launch = members(told.get("default_config", b"{}")) or {}
-    launch["command"] = dumps(str(program.absolute()))
+    launch["command"] = dumps(str(program))
     try:
         parse_launch(join_members(launch))
     except ConfigError as error:

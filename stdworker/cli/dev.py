@@ -4,34 +4,28 @@ from __future__ import annotations
 
 import logging
 import os
-import re
 import signal
 import socket
-import subprocess
-import sys
 import tempfile
-import threading
-from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import Future
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import click
 from watchfiles import watch
 
-from stdworker.cli.conctl_apply import Applying, Item, files, load, ordered
+from stdworker.cli.conctl_apply import Applying, files, load, ordered
 from stdworker.cli.conctl_client import Client, Connection, Failed
+from stdworker.cli.dev_processes import Engine, Process
+from stdworker.cli.dev_programs import Programs
 from stdworker.errors import ConfigError
 from stdworker.model.documents import SUFFIXES
-from stdworker.model.json_text import RawJson, loads
+from stdworker.model.json_text import loads
 from stdworker.model.kind import KindVersion
-from stdworker.plugins.program_kinds import ProgramKind, find_program_kinds, is_kind
+from stdworker.model.settings import WorkerSettings
 
-READY = re.compile(rb"ready: REST and docs on (\S+), broker on (\S+), store")
-START_SECONDS_MAX = 20.0
-STOP_SECONDS_MAX = 20.0
 LOOK_MILLISECONDS = 300
 REST_PORT, BROKER_PORT = 8080, 9090
 SHOWN_RESOURCES_MAX = 500
@@ -44,7 +38,8 @@ def dev(folder: Path, database: str | None) -> None:
     """Run the kinds and resources of FOLDER on an engine and a worker of its own, until Ctrl-C.
 
     Kind files, configs and resources are applied, and applied again when a file changes; when a program
-    changes, the resources of its kind are reconciled.
+    changes, the resources of its kind are reconciled. A program without a kind file is asked to describe itself
+    if its text has the words `describe` and `reactions`.
     """
     on_signals(signal.default_int_handler)  # whatever ends us, nothing is left running
     logging.getLogger("stdworker.kinds").setLevel(logging.ERROR)  # the worker tells it
@@ -63,14 +58,6 @@ def on_signals(handler: Callable[..., None]) -> None:
         signal.signal(number, handler)
 
 
-class Served(NamedTuple):
-    """What a worker knows of a program when it starts: another one takes another worker."""
-
-    pair: KindVersion
-    program: Path
-    default_config: RawJson | None
-
-
 @dataclass(slots=True)
 class Dev:
     """One run of `dev`."""
@@ -83,7 +70,7 @@ class Dev:
     client: Client = field(init=False)
     engine: Process | None = None
     worker: Process | None = None
-    served: frozenset[Served] = frozenset()
+    programs: Programs = field(default_factory=Programs)
     shown: dict[str, str] = field(default_factory=dict)
     mistakes: set[str] = field(default_factory=set)
 
@@ -91,7 +78,7 @@ class Dev:
         self.start_engine(stack)
         self.client = stack.enter_context(Client(Connection(self.server)))
         stack.callback(self.stop_worker)
-        self.start_worker(programs(kind_folders(self.folder)))
+        self.start_worker(Programs.of(self.folder))
         click.echo(f"engine {self.server} · docs {self.server}/docs · broker {self.environment['BROKER_ADDR']}")
         if not self.server.endswith(f":{REST_PORT}"):
             click.echo(f"not on port {REST_PORT}, so conctl must be told: export CONVERGE_SERVER={self.server}")
@@ -108,10 +95,9 @@ class Dev:
                 return
         raise Failed("the engine did not start; it says why above")
 
-    def start_worker(self, served: frozenset[Served]) -> None:
-        self.served = served
-        folders = [*map(str, kind_folders(self.folder)), *filter(None, [os.environ.get("STDWORKER_KINDS_PATH")])]
-        variables = {"STDWORKER_KINDS_PATH": os.pathsep.join(folders)} if folders else {}
+    def start_worker(self, programs: Programs) -> None:
+        self.programs = programs
+        variables = programs.variables(WorkerSettings.from_environment(os.environ, dials=False))
         self.worker = Process({**os.environ, **self.environment, **variables}, "stdworker.cli.worker", "run")
 
     def stop_worker(self) -> None:
@@ -135,21 +121,22 @@ class Dev:
 
     def reload(self, changed: set[Path]) -> None:
         """Apply again; another set of programs needs another worker, an edited program runs again."""
-        served = programs(kind_folders(self.folder))
-        if served != self.served:
+        programs, before = Programs.of(self.folder), self.programs
+        if programs.served != before.served:
             click.echo("the kinds changed: restarting the worker")
             self.stop_worker()
-            self.start_worker(served)
-        if any(path.suffix in SUFFIXES for path in changed):
+            self.start_worker(programs)
+        self.programs = programs
+        describe_otherwise = (programs.items, programs.mistakes) != (before.items, before.mistakes)
+        if describe_otherwise or any(path.suffix in SUFFIXES for path in changed):
             self.apply()
-        for program in served:
+        for program in programs.served:
             if program.program in changed:
                 self.reconcile(program.pair)
 
     def apply(self) -> None:
         """Apply what the folder declares. A mistake in a file is told once and hinders no other file."""
-        found: list[Item] = []
-        mistakes: set[str] = set()
+        found, mistakes = [*self.programs.items], {*self.programs.mistakes}
         for path in files(self.folder):
             if path.suffix.lower() in SUFFIXES:
                 try:
@@ -189,80 +176,6 @@ def told() -> Iterator[None]:
         yield
     except Failed as error:
         click.echo(error.message, err=True)
-
-
-class Process:
-    """One of our own commands; it logs to our terminal."""
-
-    def __init__(self, environment: Mapping[str, str], module: str, command: str, stderr: int | None = None) -> None:
-        # Its own session: Ctrl-C reaches us alone, and we stop it in order.
-        self.popen = subprocess.Popen(
-            [sys.executable, "-c", f"from {module} import main; main()", command],
-            env=dict(environment),
-            stdin=subprocess.DEVNULL,
-            stderr=stderr,
-            start_new_session=True,
-        )
-
-    @property
-    def ended(self) -> bool:
-        return self.popen.poll() is not None
-
-    def stop(self) -> None:
-        """Ask, wait, insist."""
-        self.popen.send_signal(signal.SIGTERM)
-        try:
-            self.popen.wait(STOP_SECONDS_MAX)
-        except subprocess.TimeoutExpired:
-            self.popen.kill()
-            self.popen.wait()
-
-
-class Engine(Process):
-    """`converge serve`; its log, passed on to our terminal, tells which addresses it has."""
-
-    def __init__(self, environment: Mapping[str, str]) -> None:
-        super().__init__(environment, "stdworker.cli.engine", "serve", stderr=subprocess.PIPE)
-        self._addresses: Future[tuple[str, str] | None] = Future()
-        self._relay = threading.Thread(target=self._pass_on, daemon=True)
-        self._relay.start()
-
-    def ready(self) -> tuple[str, str] | None:
-        """The addresses of REST and broker once it serves; None when it ends instead, or takes too long."""
-        try:
-            return self._addresses.result(START_SECONDS_MAX)
-        except TimeoutError:
-            return None
-
-    def stop(self) -> None:
-        super().stop()
-        self._relay.join()
-
-    def _pass_on(self) -> None:
-        assert self.popen.stderr is not None
-        with self.popen.stderr as lines:
-            for line in lines:
-                with suppress(OSError):
-                    sys.stderr.buffer.write(line)
-                    sys.stderr.buffer.flush()
-                if not self._addresses.done() and (match := READY.search(line)):
-                    self._addresses.set_result((match[1].decode(), match[2].decode()))
-        if not self._addresses.done():
-            self._addresses.set_result(None)
-
-
-def kind_folders(folder: Path) -> list[Path]:
-    """The folders that hold kind files, or programs that are kinds by their name."""
-    return sorted({path.parent for path in files(folder) if is_kind(path.name)})
-
-
-def programs(folders: list[Path]) -> frozenset[Served]:
-    """Every program of these folders that is a kind."""
-    return frozenset(
-        Served(found.pair, found.program, found.kind_file.default_config if found.kind_file else None)
-        for found in find_program_kinds(folders)
-        if isinstance(found, ProgramKind)
-    )
 
 
 def listeners(rest_port: int, broker_port: int) -> tuple[str, str]:

@@ -1,4 +1,4 @@
-"""Programs that say themselves which kind they are, asked at once and only when they or their name changed."""
+"""Programs that say themselves which kind they are. All are asked at once, and again only after they changed."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ import os
 from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from functools import lru_cache
 from pathlib import Path
+from typing import NamedTuple
 
 from stdworker.bridge import BridgeRuntime
 from stdworker.bridge.describe import DESCRIBE_SECONDS, NotDescribed, describe, kind_named
@@ -19,10 +21,21 @@ from stdworker.plugins.program_kinds import PREFIX, Found, ProgramKind, kind_fil
 AT_ONCE_MAX = 16
 TEXT_BYTES_MAX = 64 << 20  # of a program, searched for words
 
-Answer = KindFile | NotDescribed | ConfigError
-_Asked = tuple[Path, KindVersion, int, int, int]
+STATES_MAX = 10_000  # of programs whose words and answers are remembered
 
-_answers: dict[_Asked, Answer] = {}  # of the programs that were asked last
+Answer = KindFile | NotDescribed | ConfigError
+
+
+class _State(NamedTuple):
+    """A program as it is now: another one has to be read and asked anew."""
+
+    path: Path
+    inode: int = 0
+    size: int = 0
+    mtime_ns: int = 0
+
+
+_answers: dict[tuple[_State, KindVersion], Answer] = {}
 
 
 def with_descriptions(found: Iterable[Found]) -> list[Found]:
@@ -46,10 +59,8 @@ def declaration(program: Path) -> KindFile:
     if beside is not None:
         return beside
     answer = ask({program: kind_named(program.name)})[program]
-    if isinstance(answer, ConfigError):
-        raise answer
-    if isinstance(answer, NotDescribed):
-        raise _undeclared(program, answer)
+    if not isinstance(answer, KindFile):
+        raise refusal(program, answer)
     if program.name.startswith(PREFIX):
         _check_agreement(program, KindVersion.parse(program.name.removeprefix(PREFIX)), answer.pair)
     return answer
@@ -60,21 +71,42 @@ def ask(programs: Mapping[Path, KindVersion]) -> dict[Path, Answer]:
 
     Blocks; in a thread of its own, because the caller may run in an event loop.
     """
-    keys = {path: _key(path, pair) for path, pair in programs.items()}
-    fresh = {path: pair for path, pair in programs.items() if keys[path] not in _answers}
+    keys = {path: (_state(path), pair) for path, pair in programs.items()}
     answers = {path: _answers[key] for path, key in keys.items() if key in _answers}
+    fresh = {path: pair for path, pair in programs.items() if path not in answers}
     if fresh:
         with ThreadPoolExecutor(1) as thread:
             answers |= thread.submit(asyncio.run, _ask(fresh)).result()
-    _answers.clear()
-    _answers.update((keys[path], answer) for path, answer in answers.items())
+        for path in fresh:
+            _answers[keys[path]] = answers[path]
+        while len(_answers) > STATES_MAX:
+            del _answers[next(iter(_answers))]
     return answers
+
+
+def refusal(program: Path, answer: NotDescribed | ConfigError) -> ConfigError:
+    """The error of a program that nothing declares, or only an illegal description. Says what to write."""
+    if isinstance(answer, ConfigError):
+        return answer
+    pair = kind_named(program.name)
+    name = pair.kind if pair.version == 1 else str(pair)
+    text = f"nothing declares the kind of {program}: there is no kind file beside it, and asked to describe itself"
+    hint = (
+        f"write {name}.kind.yaml beside it, with kind, kind_version and reactions; or have it answer"
+        ' {"describe": {…the same…}} when the reaction is "describe"'
+    )
+    return ConfigError(f"{text}: {answer.reason}", hint=hint, code="not_described")
 
 
 def mentions(program: Path, *words: bytes) -> bool:
     """Whether the text of this file has all of these words."""
+    return _has_words(_state(program), words)
+
+
+@lru_cache(maxsize=STATES_MAX)
+def _has_words(state: _State, words: tuple[bytes, ...]) -> bool:
     try:
-        with program.open("rb") as file:
+        with state.path.open("rb") as file:
             text = file.read(TEXT_BYTES_MAX)
     except OSError:
         return False
@@ -122,20 +154,9 @@ def _check_agreement(program: Path, named: KindVersion, described: KindVersion) 
         raise ConfigError(text, code="kind_file_disagrees")
 
 
-def _undeclared(program: Path, answer: NotDescribed) -> ConfigError:
-    pair = kind_named(program.name)
-    name = pair.kind if pair.version == 1 else str(pair)
-    text = f"nothing declares the kind of {program}: there is no kind file beside it, and asked to describe itself"
-    hint = (
-        f"write {name}.kind.yaml beside it, with kind, kind_version and reactions; or have it answer"
-        ' {"describe": {…the same…}} when the reaction is "describe"'
-    )
-    return ConfigError(f"{text}: {answer.reason}", hint=hint, code="not_described")
-
-
-def _key(program: Path, pair: KindVersion) -> _Asked:
+def _state(program: Path) -> _State:
     try:
         found = program.stat()
     except OSError:
-        return program, pair, 0, 0, 0
-    return program, pair, found.st_ino, found.st_size, found.st_mtime_ns
+        return _State(program)
+    return _State(program, found.st_ino, found.st_size, found.st_mtime_ns)

@@ -24,6 +24,14 @@ default_config: { settings: { word: %s } }
 PROGRAM = """#!/usr/bin/env bash
 jq -c '{status: {text: "\\(.config.word) \\(.spec.name)"}}'
 """
+SPEAKER = """#!/usr/bin/env bash
+manifest='{"kind": "speaker", "kind_version": 1,
+  "reactions": [{"name": "work", "trigger": "specChange", "emits": ["status"]}],
+  "default_config": {"settings": {"word": "WORD"}}}'
+jq -c --argjson manifest "$manifest" '
+  if .reaction == "describe" then {describe: $manifest}
+  else {status: {text: "\\(.config.word) \\(.spec.name)"}} end'
+"""
 RESOURCE = """kind: greeter
 kind_version: 1
 name: ada
@@ -131,18 +139,18 @@ def dev():
                     os.kill(pid, signal.SIGKILL)
 
 
-def status(session):
-    found = httpx.get(f"{session.server}/api/v1/resources/greeter/ada").raise_for_status().json()
+def status(session, kind="greeter"):
+    found = httpx.get(f"{session.server}/api/v1/resources/{kind}/ada").raise_for_status().json()
     return found["status"]
 
 
-def wait_until_status(session, text, *, member="text"):
+def wait_until_status(session, text, *, member="text", kind="greeter"):
     """The engine tells when it is settled; that it is about the newest edit, only the status tells."""
     deadline = threading.Event()
     timer = threading.Timer(HANG_SECONDS, deadline.set)
     timer.start()
     try:
-        while (found := status(session)) != {member: text}:
+        while (found := status(session, kind)) != {member: text}:
             assert not deadline.wait(0.05), found
     finally:
         timer.cancel()
@@ -254,6 +262,67 @@ def test_a_mistake_in_a_file_is_told_and_the_next_edit_is_applied(dev, folder):
 
     wait_until_status(session, "Hello Grace")
     assert session.stop() == 0
+
+
+def test_a_program_that_describes_itself_needs_no_kind_file(dev, tmp_path):
+    program = tmp_path / "speaker.sh"
+    program.write_text(SPEAKER.replace("WORD", "Hello"))
+    program.chmod(0o755)
+    (tmp_path / "ada.yaml").write_text((RESOURCE % "Ada").replace("greeter", "speaker"))
+    session = dev(tmp_path)
+    session.said(r"kind speaker@1 published\nproviderconfig speaker created")
+    session.said(r"speaker/ada: Ready")
+    assert status(session, kind="speaker") == {"text": "Hello Ada"}
+
+    program.write_text(SPEAKER.replace("WORD", "Good-day"))
+
+    wait_until_status(session, "Good-day Ada", kind="speaker")
+    assert session.stop() == 0
+
+
+def test_a_program_on_path_may_describe_itself_too(dev, tmp_path):
+    program = tmp_path / "stdworker-kind-speaker"
+    program.write_text(SPEAKER.replace("WORD", "Hello"))
+    program.chmod(0o755)
+    (tmp_path / "ada.yaml").write_text((RESOURCE % "Ada").replace("greeter", "speaker"))
+    session = dev(tmp_path)
+
+    session.said(r"speaker/ada: Ready")
+
+    assert status(session, kind="speaker") == {"text": "Hello Ada"}
+    assert session.stop() == 0
+
+
+def test_a_program_that_nothing_declares_runs_only_if_it_may_describe_itself_and_then_its_silence_is_told(dev, folder):
+    """A folder has scripts that must not run by themselves, `kubectl describe` in them or not."""
+    for name, words in (("deploy", "describe"), ("mute", "describe reactions")):
+        (folder / name).write_text(f"#!/bin/sh\ntouch {folder}/{name}-ran # {words}\n")
+        (folder / name).chmod(0o755)
+    session = dev(folder)
+    session.said(r"greeter/ada: Ready")
+
+    (folder / "ada.yaml").write_text(RESOURCE % "Grace")
+    wait_until_status(session, "Hello Grace")
+
+    assert session.stop() == 0
+    assert not (folder / "deploy-ran").exists()
+    assert (folder / "mute-ran").exists()
+    assert session.output.count(f"not applied: nothing declares the kind of {folder}/mute") == 1
+
+
+def test_nothing_outlives_a_session_that_was_killed(dev, folder):
+    (folder / "greeter").write_text("#!/usr/bin/env bash\ntrap '' TERM\nwhile :; do sleep 1; done\n")
+    session = dev(folder)
+    session.said(r"greeter/ada: Reconciling")
+    started = descendants(session.process.pid)
+
+    session.stop(signal.SIGKILL)
+
+    assert len(started) >= 2
+    end = time.monotonic() + HANG_SECONDS  # nobody is left to tell us
+    while left := [pid for pid in started if running(pid)]:
+        assert time.monotonic() < end, left
+        time.sleep(0.05)
 
 
 def test_a_folder_that_is_not_there_is_a_usage_error(tmp_path):
