@@ -127,7 +127,7 @@ class Recorder:
         self._waiting: list[Take] = []
         self._waiting_bytes = 0
         self._writing = False
-        self._dropped = 0
+        self._dropping = False
         self._broken = False
 
     async def run(
@@ -153,7 +153,9 @@ class Recorder:
 
     def _add(self, take: Take) -> None:
         if self._waiting_bytes + take.size > WAITING_BYTES_MAX:
-            self._dropped += 1
+            if not self._dropping:
+                log.warning("requests are left out of %s: the disk is too slow for them", self._path)
+            self._dropping = True
             return
         self._waiting.append(take)
         self._waiting_bytes += take.size
@@ -171,10 +173,7 @@ class Recorder:
             self._waiting.clear()
             log.warning("nothing more is recorded in %s: %s", self._path, error.strerror or error)
         finally:
-            self._writing = False
-        if self._dropped:
-            log.warning("%d requests are missing in %s: the disk is too slow", self._dropped, self._path)
-            self._dropped = 0
+            self._writing = self._dropping = False
 
 
 def _append(path: Path, takes: Sequence[Take]) -> None:

@@ -127,7 +127,7 @@ def _read(line: bytes, number: int, path: Path) -> Recorded | ConfigError:
     where = f"{path}:{number}"
     try:
         entry = msgspec.json.decode(check(line.strip(), depth_max=DEPTH_MAX), type=Entry)
-        if entry.request != b"null":
+        if bytes(entry.request) != b"null":
             _requests().validate(RawJson(entry.request).value())
     except (JsonError, msgspec.DecodeError, RecursionError) as error:
         return ConfigError(f"{where} is not a line of a record: {error}", code="bad_record")

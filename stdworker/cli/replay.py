@@ -63,7 +63,8 @@ def replay(file: Path, only: str | None, config: str | None, output: str, comman
         over["args"] = dumps(list(program.arguments))
     chosen = list(_chosen(file, only))
     if not chosen:
-        raise click.BadParameter(f"{file} holds no such request", param_hint="--only" if only else "FILE")
+        told, hint = ("no such request", "--only") if only else ("no request", "FILE")
+        raise click.BadParameter(f"{file} holds {told}", param_hint=hint)
     replayer = Replayer(join_members(over), program.command if program else None)
     sys.exit(asyncio.run(until_interrupted(_run(replayer, chosen, output))))
 
