@@ -52,6 +52,14 @@ __all__ = [
 ]
 
 
+PATH_CHARACTERS_MAX = 400  # of a path in a message
+
+
+def _shown(path: str) -> str:
+    """A path with its middle left out if its keys are endless."""
+    return path if len(path) <= PATH_CHARACTERS_MAX else f"{path[: PATH_CHARACTERS_MAX // 2]}…{path[-100:]}"
+
+
 class StdworkerError(Exception):
     """The root of the tree.
 
@@ -91,7 +99,7 @@ class ConfigError(StdworkerError):
     code = "bad_config"
 
     def __init__(self, message: str, *, path: str = "", hint: str = "", code: str | None = None) -> None:
-        super().__init__(f"{path}: {message}" if path else message, hint=hint, code=code)
+        super().__init__(f"{_shown(path)}: {message}" if path else message, hint=hint, code=code)
         self.path = path
 
 
@@ -175,7 +183,7 @@ class JsonError(ProtocolError):
     code = "bad_json"
 
     def __init__(self, message: str, *, path: str = "", hint: str = "", code: str | None = None) -> None:
-        super().__init__(f"{path}: {message}" if path else message, hint=hint, code=code)
+        super().__init__(f"{_shown(path)}: {message}" if path else message, hint=hint, code=code)
         self.path = path
 
 

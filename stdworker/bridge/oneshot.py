@@ -198,17 +198,17 @@ class _Listener:
             result = await self._program.read(b"{}", self._request, self._log, lambda: tail)
         else:
             result = await self._program.read(document.response, self._request, self._log, lambda: tail)
-        result.stray_lines = len(document.stray)
+        result.stray_lines = document.stray_lines
         return result
 
     def _judge_stray(self, document: Document, ended: Exit) -> TaskFailure | None:
-        self._program.runtime.counters.stray_lines += len(document.stray)
+        self._program.runtime.counters.stray_lines += document.stray_lines
         for line in document.stray:
             self._log.stray(line, len(line))
         if not document.stray or not self._program.launch.strict or ended.code != 0:
             return None
         shown = self._program.redact(document.stray[0][:200].decode("utf-8", "replace"))
-        text = f"{len(document.stray)} lines of output are not part of a response, the first is: {shown}"
+        text = f"{document.stray_lines} lines of output are not part of a response, the first is: {shown}"
         return Terminal(text, reason="StrayOutput", code="stray_output", hint="print them on stderr, or unset strict")
 
     async def _failed_with(self, document: Document, ended: Exit, tail: str) -> TaskFailure:

@@ -11,25 +11,33 @@ import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import chain, islice
 
 from stdworker.errors import JsonError, ResponseError
 from stdworker.framing.response import FIELDS, shown
 from stdworker.model.json_text import check, members
 
 BLOCKS_TRIED_MAX = 1_000  # lines that start with "{" are tried as a response at most this often
+SCANNED_CHARACTERS_MAX = 32 << 20  # in tries that failed: a program must not keep the host busy with nonsense
+STRAY_LINES_KEPT_MAX = 200
 
 _BOM = b"\xef\xbb\xbf"
 _OPENING = re.compile(r"^[ \t]*(?=\{)", re.MULTILINE)
 _REST_OF_LINE = re.compile(r"[ \t\r]*(?:\n|\Z)")
+_WORDS_OF_A_LINE = re.compile(r"\S[^\n]*")
 _SCANNER = json.JSONDecoder(parse_int=str, parse_float=str)
 
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """`response` is the text of the response, None when there was nothing to report."""
+    """`response` is the text of the response, None when there was nothing to report.
+
+    `stray` are the first of the other lines, `stray_lines` how many there are.
+    """
 
     response: bytes | None
     stray: tuple[bytes, ...] = ()
+    stray_lines: int = 0
 
 
 def is_whole(text: bytes) -> bool:
@@ -64,20 +72,22 @@ def _search(text: bytes) -> Document:
     if not responses:
         raise _no_response(text, decoded, has_objects=bool(blocks))
     ((start, end),) = responses
-    stray = [*decoded[:start].split("\n"), *decoded[end:].split("\n")]
-    return Document(_encoded(decoded[start:end]), tuple(_encoded(line) for line in stray if line.strip()))
+    stray = chain(_WORDS_OF_A_LINE.finditer(decoded, 0, start), _WORDS_OF_A_LINE.finditer(decoded, end))
+    kept = tuple(_encoded(line.group()) for line in islice(stray, STRAY_LINES_KEPT_MAX))
+    return Document(_encoded(decoded[start:end]), kept, len(kept) + sum(1 for _ in stray))
 
 
 def _blocks(text: str) -> Iterator[tuple[int, int, bool]]:
     """Every object that fills whole lines, and whether it is a response."""
-    at = 0
+    at = scanned = 0
     for _ in range(BLOCKS_TRIED_MAX):
         opening = _OPENING.search(text, at)
-        if opening is None:
+        if opening is None or scanned > SCANNED_CHARACTERS_MAX:
             return
         try:
             value, end = _SCANNER.raw_decode(text, opening.end())
-        except (ValueError, RecursionError):
+        except (ValueError, RecursionError) as error:
+            scanned += getattr(error, "pos", len(text)) - opening.end()
             at = _next_line(text, opening.end())
             continue
         closing = _REST_OF_LINE.match(text, end)

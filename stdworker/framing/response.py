@@ -7,6 +7,7 @@ times faster; the schema itself is asked only when they refuse, for the sentence
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass
 from functools import cache
@@ -18,7 +19,17 @@ from msgspec import UNSET, Meta, Raw, UnsetType
 from stdworker import protocol_files
 from stdworker.errors import JsonError, ResponseError
 from stdworker.model.config import ProviderConfigSpec
-from stdworker.model.json_text import DEPTH_MAX, RawJson, check, escape_token, loads, members
+from stdworker.model.json_text import (
+    DEPTH_MAX,
+    RawJson,
+    check,
+    elements,
+    escape_token,
+    join_elements,
+    join_members,
+    loads,
+    members,
+)
 from stdworker.model.outcome import ChildSpec, Condition, DepEdge, Outcome, ValueFlow
 from stdworker.model.resource import Ref
 
@@ -90,9 +101,16 @@ def _check_ends(edges: Sequence[DepEdge], known: Set[Ref]) -> None:
 
 def shown(document: bytes) -> str:
     """The first bytes of what a program sent, fit for a message."""
-    text = document[:SHOWN_BYTES_MAX].decode("utf-8", "replace")
+    text = _CONTROL.sub(_as_escape, document[:SHOWN_BYTES_MAX].decode("utf-8", "replace"))
     rest = f"… ({len(document)} bytes)" if len(document) > SHOWN_BYTES_MAX else ""
     return f"received: {text}{rest}"
+
+
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")  # a terminal would act on them
+
+
+def _as_escape(match: re.Match[str]) -> str:
+    return match.group().encode("unicode_escape").decode("ascii")
 
 
 # ---- the schema as types ----
@@ -169,6 +187,12 @@ class _KnownEnvelope(_Envelope, forbid_unknown_fields=True):
 
 _known = msgspec.json.Decoder(_KnownEnvelope)
 _any = msgspec.json.Decoder(_Envelope)
+_ITEMS: dict[str, msgspec.json.Decoder[Any]] = {
+    "conditions": msgspec.json.Decoder(_Condition),
+    "children": msgspec.json.Decoder(_Child),
+    "edges": msgspec.json.Decoder(_Edge),
+    "configs": msgspec.json.Decoder(_Config),
+}
 
 
 def _decode(document: bytes) -> tuple[_Envelope, tuple[str, ...]]:
@@ -241,13 +265,37 @@ def _schema() -> Any:
 
 
 def _explain(document: bytes, refused: msgspec.ValidationError) -> str:
-    errors = sorted(_schema().iter_errors(loads(document)), key=lambda error: [str(p) for p in error.absolute_path])
-    reason = _sentence(errors[0]) if errors else str(refused).replace("`", "").replace("$", "")
+    suspect, place = _suspect(document)
+    errors = sorted(_schema().iter_errors(loads(suspect)), key=lambda error: [str(p) for p in error.absolute_path])
+    reason = _sentence(errors[0], place) if errors else str(refused).replace("`", "").replace("$", "")
     return f"the response breaks the protocol: {reason}; {shown(document)}"
 
 
-def _sentence(error: Any) -> str:
-    path = "".join(f"/{escape_token(str(step))}" for step in error.absolute_path)
+def _suspect(document: bytes) -> tuple[bytes, tuple[str, int] | None]:
+    """The part of a document to ask the schema about, which takes seconds a megabyte.
+
+    It is the first item of a list that is refused, alone, and the place where it stood; or all that is in no list.
+    """
+    parts = members(document)
+    if parts is None:
+        return document, None
+    for name, decoder in _ITEMS.items():
+        items = elements(parts.get(name, b"null"))
+        for index, item in enumerate(items or ()):
+            try:
+                decoder.decode(item)
+            except msgspec.ValidationError:
+                return join_members({name: join_elements([item])}), (name, index)
+        if items:
+            del parts[name]
+    return join_members(parts), None
+
+
+def _sentence(error: Any, place: tuple[str, int] | None) -> str:
+    steps = [*error.absolute_path]
+    if place is not None:
+        steps[:2] = place
+    path = "".join(f"/{escape_token(str(step))}" for step in steps)
     return f"{path or 'the document'}: expected {_expected(error)}, got {_got(error)}"
 
 

@@ -81,6 +81,36 @@ def test_a_refusal_shows_the_first_200_bytes_only():
     assert len(message) < 600
 
 
+def test_a_refusal_is_fit_for_a_terminal_whatever_was_sent():
+    assert r"received: \x1b[2J\x00\x07" in refusal(b"\x1b[2J\x00\x07")
+
+
+@pytest.mark.parametrize(
+    ("member", "good", "bad", "path"),
+    [
+        ("conditions", '{"type":"A","status":"True"}', '{"type":"A","status":1}', "/conditions/3000/status"),
+        ("children", '{"kind":"a","kind_version":1,"name":"b"}', '{"kind":"a","kind_version":1}', "/children/3000"),
+        (
+            "edges",
+            '{"from":{"kind":"a","name":"b"},"to":{"kind":"a","name":"b"}}',
+            '{"from":{"kind":"a","name":"b"},"to":{"kind":"a","name":7}}',
+            "/edges/3000/to/name",
+        ),
+        ("configs", '{"kind":"a","kind_version":1,"name":"b","spec":1}', "[]", "/configs/3000"),
+    ],
+)
+def test_of_a_thousand_items_the_one_that_is_wrong_is_named(member, good, bad, path):
+    items = [good] * 3_000 + [bad, bad]
+    assert f"protocol: {path}: expected" in refusal(f'{{"id":"1","{member}":[{",".join(items)}]}}'.encode())
+
+
+def test_a_path_of_endless_keys_is_cut():
+    message = refusal(b'{"status":{"' + b"k" * 1_000_000 + b'":NaN}}')
+
+    assert "/status/kkk" in message
+    assert len(message) < 1_200
+
+
 def test_a_version_that_is_written_as_a_fraction_is_refused():
     assert "kind_version" in refusal(b'{"children":[{"kind":"net","kind_version":1.0,"name":"n"}]}')
 
