@@ -62,6 +62,7 @@ class Conversation:
         self._tail = Tail(program.launch.limits.stderr_tail_bytes + SECRET_BYTES_MAX)
         self._bytes_since_answer = 0
         self._has_written = False
+        self._at_first_line = True
         self._hint: asyncio.TimerHandle | None = None
 
     def __len__(self) -> int:
@@ -188,6 +189,7 @@ class Conversation:
         elif message is not None:
             self._record(line, self.flights)
             self._on_message(message)
+        self._at_first_line = self._at_first_line and message is None
 
     def _record(self, line: bytes | Overlong, flights: Iterable[Flight]) -> None:
         """For those requests that it may have been said for."""
@@ -244,6 +246,9 @@ class Conversation:
                 self._on_broken(message)
 
     def _on_hello(self, hello: Hello) -> None:
+        if not self._at_first_line:
+            self._log.host(logging.WARNING, "ignored a hello that is not the first line")
+            return
         self._hello = hello
         self._session.cancel_announced = hello.cancel
         if hello.protocol != PROTOCOL:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import os
 import socket
 from contextlib import suppress
 
@@ -20,6 +21,7 @@ _SILENT_HINT = "if it does answer, its output may wait in a buffer: flush it aft
 _REASONS = {
     errno.ENOENT: "there is no such socket",
     errno.ECONNREFUSED: "nobody listens there",
+    errno.EAGAIN: "its queue of connections is full",
     errno.EACCES: "this worker has no permission to open it",
     errno.ECONNRESET: "reset by the program's side",
     errno.EPIPE: "closed by the program's side",
@@ -45,6 +47,7 @@ class Connections:
         try:
             async with asyncio.timeout(CONNECT_SECONDS):
                 connection = await self._dial(owner)
+            connection.check()
         except (OSError, ValueError) as error:
             text = f"can't connect to {self._address}: {_reason(error)}"
             raise Released(text, reason="NotReady", code="not_connected") from None
@@ -86,6 +89,13 @@ class SocketConnection(Peer, asyncio.Protocol):
         self._killed_by = killed_by
         if self._transport is not None:
             self._transport.abort()
+
+    def check(self) -> None:
+        """Raise OSError if it isn't connected: asyncio takes a full queue of a Unix socket for success."""
+        assert self._transport is not None
+        if self._transport.get_extra_info("peername") is None:
+            self._transport.abort()
+            raise OSError(errno.EAGAIN, os.strerror(errno.EAGAIN))
 
     def listen(self) -> None:
         """Begin to read: not before there is somebody who cares."""

@@ -171,6 +171,16 @@ async def test_logs_and_progress_are_told_at_once_and_are_no_part_of_the_respons
     assert levels["greeter/ada: plain"] == "INFO"
 
 
+async def test_notices_that_only_persistent_programs_need_are_accepted_and_ignored(provide):
+    text = """echo '{"hello":{"protocol":1,"cancel":true}}'; echo '{"ready":false,"reason":"x"}'; echo '{"status":1}'"""
+    program = await provide(**bash(text), strict=True)
+
+    result = await program.run()
+
+    assert (result.failure, result.outcome.status, result.stray_lines) == (None, b"1", 0)
+    assert await program.provider.ready()
+
+
 async def test_a_composer_hands_over_children_and_edges(provide):
     answer = (
         '{"children":[{"kind":"net","kind_version":1,"name":"n"},{"kind":"vm","kind_version":1,"name":"v","spec":{"x":1.0}}],'

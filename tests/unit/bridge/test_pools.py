@@ -4,11 +4,12 @@ import asyncio
 import json
 import logging
 import sys
+import time
 from pathlib import Path
 
 import pytest
 
-from stdworker.bridge import places, pools, supervision
+from stdworker.bridge import places, pools, provider, supervision
 from stdworker.errors import Released, Retry, Terminal
 
 pytestmark = pytest.mark.anyio
@@ -113,6 +114,18 @@ async def test_pools_of_overrides_close_when_idle_and_the_default_s_stays(provid
     assert runtime.counters.spawned == 2
 
 
+async def test_idle_pools_are_closed_after_a_minute_and_not_before(provide, runtime, monkeypatch):
+    program = await provide(**echo())
+    await program.run(override={"env": {"WHO": "me"}})
+    now = time.monotonic()
+
+    for seconds, left in ((pools.POOL_IDLE_SECONDS - 1, 2), (pools.POOL_IDLE_SECONDS + 1, 1)):
+        monkeypatch.setattr(pools.time, "monotonic", lambda later=now + seconds: later)
+        program.provider._pools._close_idle()
+        monkeypatch.undo()
+        assert len(program.provider.view().pools) == left
+
+
 async def test_credit_is_what_the_processes_can_run_at_once(provide):
     program = await provide(**echo(processes=3, concurrency=4))
     assert program.provider.credit == 12
@@ -155,6 +168,24 @@ async def test_an_edit_of_the_launch_config_replaces_the_processes(provide, runt
 
     assert (await status(program))["who"] == "new"
     await until(lambda: len(runtime.processes) == 1)
+
+
+async def test_while_the_changed_file_can_t_be_started_the_old_program_serves_on(provide, script, impatient, until):
+    loop = "#!%s\nwhile read -r line; do echo '{\"status\":%d}'; done\n"
+    path = script(loop % ("/bin/bash", 1))
+    program = await provide(mode="stream", command=path)
+    assert await program.status() == b"1"
+
+    script(loop % ("/no/such/interpreter", 2), "next")
+    Path(path).with_name("next").rename(path)
+    assert [await program.status() for _ in range(20)] == [b"1"] * 20
+    assert await program.provider.ready()
+
+    script(loop % ("/bin/bash", 3), "next")
+    Path(path).with_name("next").rename(path)
+    async with asyncio.timeout(30):
+        while await program.status() != b"3":
+            pass
 
 
 async def test_a_program_file_that_changes_is_picked_up(provide, script, impatient):
@@ -259,6 +290,161 @@ async def test_starts_of_a_program_that_keeps_dying_are_spaced_out(provide, runt
 
     [pool] = program.provider.view().pools
     assert (pool.running, pool.restarts, runtime.counters.spawned) == (0, 1, 1)
+
+
+async def test_a_program_that_can_t_be_started_makes_its_kind_unready_at_the_third_time(provide, script, until):
+    path = script("#!/no/such/interpreter\n")
+    program = await provide(mode="stream", command=path)
+    failures = [(await program.run()).failure for _ in range(3)]
+
+    assert {(type(failure), failure.code) for failure in failures} == {(Terminal, "interpreter_missing")}
+    assert not await program.provider.ready()
+    assert "/no/such/interpreter" in program.provider.readiness_reason
+
+    script("#!/bin/bash\nwhile read -r line; do echo '{\"status\":1}'; done\n", "next")
+    Path(path).with_name("next").rename(path)
+    changes = []
+    program.provider.on_ready_change = lambda: changes.append(True)
+    await program.provider.ready()  # tries again
+    await until(lambda: changes)
+    assert await program.provider.ready()
+
+
+async def test_a_one_shot_program_that_can_t_be_started_makes_its_kind_unready_at_the_third_time(provide, script):
+    changes = []
+    path = script("#!/no/such/interpreter\n")
+    program = await provide(command=path)
+    program.provider.on_ready_change = lambda: changes.append(True)
+
+    for expected in (True, True, False):
+        assert await program.provider.ready() or not expected
+        assert type((await program.run()).failure) is Terminal
+    assert changes == [True]
+    assert not await program.provider.ready()
+    assert "/no/such/interpreter" in program.provider.readiness_reason
+
+    await program.configure(command="true")
+    assert await program.provider.ready()
+
+
+async def test_an_unready_one_shot_kind_gets_another_chance_after_a_minute(provide, script, monkeypatch):
+    path = script("#!/no/such/interpreter\n")
+    program = await provide(command=path)
+    for _ in range(3):
+        await program.run()
+    assert not await program.provider.ready()
+
+    now = time.monotonic()
+    monkeypatch.setattr(provider.time, "monotonic", lambda: now + provider.MISTAKE_SECONDS + 1)
+    assert await program.provider.ready()
+
+
+async def test_a_resource_s_own_mistakes_leave_its_kind_ready(provide, script):
+    program = await provide(command="true")
+    path = script("#!/no/such/interpreter\n")
+
+    for _ in range(4):
+        assert type((await program.run(override={"command": path})).failure) is Terminal
+
+    assert await program.provider.ready()
+
+
+async def test_a_process_that_says_it_is_not_ready_is_asked_only_if_no_other_is_there(provide):
+    program = await provide(**echo(processes=2))
+    await asyncio.gather(*(program.run() for _ in range(8)))
+    unready = (await status(program, b'"unready"'))["pid"]
+
+    assert unready not in {(await status(program))["pid"] for _ in range(20)}
+    assert await program.provider.ready()
+
+
+# ---- spares ----
+
+SLOW = r"""
+import json, os, sys, time
+time.sleep(2)
+print("warm:", os.getpid(), file=sys.stderr, flush=True)
+for line in sys.stdin:
+    request = json.loads(line)
+    if request.get("spec") == "die": os._exit(1)
+    print(json.dumps({"id": request["id"], "status": os.getpid()}), flush=True)
+"""
+
+
+async def test_a_spare_follows_at_once_where_a_start_takes_long(provide, until, caplog):
+    caplog.set_level(logging.INFO, "stdworker.program")
+    program = await provide(mode="stream", command=sys.executable, args=["-S", "-c", SLOW], spares=1)
+    await until(lambda: program.provider.view().pools[0].spares)
+    [_, spare] = program.provider.view().pools[0].processes
+    await until(lambda: f"warm: {spare.pid}" in caplog.text)
+
+    assert (await program.run(b'"die"')).failure.code == "program_died"
+
+    assert int(await program.status()) == spare.pid
+    await until(lambda: program.provider.view().pools[0].spares)
+
+
+async def test_spares_get_no_requests_and_are_told_of_edits(provide, caplog, until):
+    caplog.set_level(logging.INFO, "stdworker.program")
+    config = echo(env={"HELLO": '{"hello":{"config":true}}'}, processes=1, spares=2)
+    program = await provide(**config)
+    await until(lambda: program.provider.view().pools[0].spares == 2)
+
+    assert len({(await status(program))["pid"] for _ in range(20)}) == 1
+    pool = program.provider.view().pools[0]
+    assert (pool.wanted, pool.running, pool.spares, len(pool.processes)) == (1, 1, 2, 3)
+    assert program.provider.credit == 1
+
+
+# ---- view and change ----
+
+
+async def test_the_view_shows_processes_and_what_they_do(provide, until):
+    program = await provide(**echo(processes=2, concurrency=2))
+    await until(lambda: program.provider.view().pools[0].running == 2)
+    pids = {(await status(program, name=f"r{n}"))["pid"] for n in range(3)}
+    held = asyncio.ensure_future(program.run(b'"hold"', seconds=30))
+    await until(lambda: program.provider.view().pools[0].in_flight)
+
+    view = program.provider.view()
+    [pool] = view.pools
+
+    assert (view.mode, view.breaker_open, pool.default, pool.in_flight, pool.waiting) == ("stream", False, True, 1, 0)
+    assert pids <= {peer.pid for peer in pool.processes}
+    assert sum(peer.answered for peer in pool.processes) == 3
+    assert all(peer.uptime_seconds >= 0 for peer in pool.processes)
+    held.cancel()
+
+
+async def test_the_view_of_a_kind_without_config_says_so(provide):
+    program = await provide()
+    await program.provider.ready()
+
+    view = program.provider.view()
+
+    assert (view.mode, view.ready, view.pools) == (None, False, ())
+    assert "no program is configured" in view.reason
+
+
+async def test_a_change_of_readiness_is_told_at_once(provide):
+    told = []
+    program = await provide(**echo())
+    program.provider.on_ready_change = lambda: told.append(True)
+
+    await program.run(b'"unready"')
+    assert told == [True]
+    await program.run(b'"ready"')
+    assert told == [True, True]
+
+
+async def test_a_breaker_that_opens_is_told_at_once(provide, impatient, until):
+    told = []
+    program = await provide(mode="stream", command="false")
+    program.provider.on_ready_change = lambda: told.append(True)
+
+    await until(lambda: told)
+
+    assert program.provider.view().breaker_open
 
 
 # ---- secrets ----

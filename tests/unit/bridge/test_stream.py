@@ -442,6 +442,44 @@ async def test_a_program_is_asked_to_shut_down_then_sees_the_end_of_its_input(pr
     assert log.read_text() == "told\neof\n"
 
 
+async def test_control_lines_go_only_to_those_who_announced_them(provide, runtime, caplog):
+    caplog.set_level(logging.INFO, "stdworker.program")
+    program = await provide(**puppet(env={"HELLO": '{"hello":{}}'}))
+    await program.run(do("echo"))
+
+    await failure(program.run(do("hang"), seconds=0.1))
+    await program.configure(**puppet(env={"HELLO": '{"hello":{}}'}, settings={"a": 1}))
+    await program.status(do("echo"))
+    await program.provider.close()
+
+    assert "told:" not in caplog.text
+    assert runtime.counters.spawned == 2
+
+
+async def test_a_hello_counts_as_the_first_line_only(provide, runtime, caplog):
+    program = await provide(**puppet())
+    await program.run(say('{"id":"$ID"}\n{"hello":{"cancel":true}}'))
+
+    await failure(program.run(do("hang"), seconds=0.1))
+    await program.run(do("echo"))
+
+    assert "ignored a hello that is not the first line" in caplog.text
+    assert runtime.counters.spawned == 2
+
+
+async def test_a_line_with_two_notices_is_none(provide):
+    program = await provide(**puppet())
+    seen = []
+
+    failed = await failure(
+        program.run(
+            say('{"log":"a","progress":{"fraction":0.5}}'), report_progress=lambda *progress: seen.append(progress)
+        )
+    )
+
+    assert (failed, seen) == (None, [])
+
+
 async def test_a_program_that_ignores_everything_is_killed(provide, alive, until):
     loop = "trap '' TERM; read -r line; echo '{}'; while :; do sleep 0.01; done"
     program = await provide(mode="stream", command="bash", args=["-c", loop], grace_seconds=0.1)

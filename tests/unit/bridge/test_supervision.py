@@ -10,8 +10,11 @@ from stdworker.bridge.supervision import (
     DELAY_SECONDS_MAX,
     JITTER,
     STABLE_SECONDS,
+    Mistakes,
+    Redials,
     Supervision,
 )
+from stdworker.errors import ConfigError
 
 IDLE: frozenset[str] = frozenset()
 
@@ -104,6 +107,50 @@ def test_a_sign_of_life_closes_the_breaker(supervision, sign_of_life):
     assert not supervision.open
     supervision.died(DEATHS_MAX, 0, IDLE)
     assert not supervision.open
+
+
+@pytest.fixture
+def redials():
+    return Redials(Middle())
+
+
+def test_a_program_that_went_away_is_dialed_at_once_and_then_less_and_less_often(redials):
+    assert [redials.failed(now * 1_000.0, 0) for now in range(9)] == [0, 1, 2, 4, 8, 16, 32, 60, 60]
+
+
+def test_connections_that_are_lost_together_are_one_loss(redials):
+    redials.failed(0, 0)
+
+    together = [redials.failed(10.0 + n / 1_000, 9) for n in range(8)]
+
+    assert together == pytest.approx([1 - n / 1_000 for n in range(8)])
+    assert redials.failed(11.1, 0.01) == 2
+
+
+def test_a_connection_that_was_stable_makes_the_delays_begin_anew(redials):
+    for now in range(5):
+        redials.failed(now, 0)
+
+    assert redials.failed(1_000, STABLE_SECONDS) == 0
+    assert redials.failed(1_001, 0.5) == 1
+
+
+def test_the_third_mistake_in_a_row_is_one_too_many():
+    mistakes = Mistakes()
+
+    assert [mistakes.made(ConfigError("no")) for _ in range(4)] == [False, False, True, False]
+    assert mistakes.reason == "no"
+
+
+def test_a_start_that_succeeds_forgives_mistakes():
+    mistakes = Mistakes()
+    for _ in range(2):
+        mistakes.made(ConfigError("no"))
+
+    assert not mistakes.mended()
+    assert [mistakes.made(ConfigError("no")) for _ in range(3)] == [False, False, True]
+    assert mistakes.mended()
+    assert mistakes.reason == ""
 
 
 def test_no_delay_is_over_the_limit_even_after_a_thousand_deaths():
