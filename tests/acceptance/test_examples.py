@@ -109,6 +109,25 @@ def test_a_kind_on_path_has_its_name_from_its_file_and_its_settings_from_its_kin
     } in kinds
 
 
+def test_a_program_without_a_kind_file_says_what_it_is_and_how_it_is_run(language):
+    folder = EXAMPLES / language / "05-describe"
+
+    status, [found] = call(folder, "--spec", '{"title":"Hello, World!"}')
+    kinds = subprocess.run(
+        [str(BIN / "stdworker"), "kinds"],
+        env=os.environ | {"STDWORKER_KINDS_PATH": str(folder)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+
+    assert status == 0
+    assert found["outcome"]["status"] == {"slug": "hello-world"}
+    described = {kind["kind"]: kind for kind in map(json.loads, kinds.stdout.splitlines())}[f"{language}-slug"]
+    assert described["default_config"] == {"settings": {"separator": "_"}}
+    assert described["spec_schema"]["required"] == ["title"]
+
+
 def test_the_commands_of_each_readme_work(language):
     readmes = sorted((EXAMPLES / language).glob("*/README.md"))
     commands = [(readme.parent, command) for readme in readmes for command in CODE.findall(readme.read_text())]
@@ -123,6 +142,7 @@ def test_the_commands_of_each_readme_work(language):
 def test_all_kinds_and_resources_of_a_language_converge(language, serve, tmp_path):
     engine = serve()
     folders = sorted(folder for folder in (EXAMPLES / language).iterdir() if folder.is_dir())
+    describes_itself = EXAMPLES / language / "05-describe" / f"stdworker-kind-{language}-slug"
     environment = os.environ | {
         "BROKER_ADDR": engine.broker,
         "CONVERGE_SERVER": engine.rest,
@@ -132,7 +152,7 @@ def test_all_kinds_and_resources_of_a_language_converge(language, serve, tmp_pat
         worker = subprocess.Popen([str(BIN / "stdworker")], env=environment, stdout=log, stderr=log)
     try:
         applied = subprocess.run(
-            [str(BIN / "conctl"), "apply", "-f", str(EXAMPLES / language)],
+            [str(BIN / "conctl"), "apply", "-f", str(EXAMPLES / language), "--program", str(describes_itself)],
             env=environment,
             capture_output=True,
             text=True,
@@ -140,16 +160,19 @@ def test_all_kinds_and_resources_of_a_language_converge(language, serve, tmp_pat
         )
         assert applied.returncode == 0, applied.stderr
         with httpx.Client(base_url=f"{engine.rest}/api/v1", timeout=HANG_SECONDS) as client:
-            for kind, name in (("bucket", "photos"), ("site", "blog"), ("record", "www"), ("motd", "hall")):
+            named = {"bucket": "photos", "site": "blog", "record": "www", "motd": "hall", "slug": "title"}
+            for kind, name in named.items():
                 path = f"/resources/{language}-{kind}/{language}-{name}"
                 client.get(f"{path}/wait", params={"for": "ready", "timeout": "40s"}).raise_for_status()
             record = client.get(f"/resources/{language}-record/{language}-blog-dns").json()
+            slug = client.get(f"/resources/{language}-slug/{language}-title").json()
     finally:
         worker.terminate()
         assert worker.wait(HANG_SECONDS) == 0
     url = f"https://{language}-blog-files.north.buckets.example"
     assert record["spec"] == {"domain": f"{language}-blog.example", "target": url}
     assert record["status"] == {"record": f"{language}-blog.example CNAME {url} ttl 300"}
+    assert slug["status"] == {"slug": "hello_world"}
 
 
 def test_every_example_folder_has_what_a_reader_looks_for(language):
@@ -157,5 +180,5 @@ def test_every_example_folder_has_what_a_reader_looks_for(language):
         names = {path.name for path in folder.iterdir()}
         programs = [path for path in folder.iterdir() if os.access(path, os.X_OK)]
         assert {"README.md", "resource.yaml"} <= names
-        assert len([name for name in names if name.endswith(".kind.yaml")]) == 1
+        assert len([name for name in names if name.endswith(".kind.yaml")]) == (folder.name != "05-describe")
         assert len(programs) == 1

@@ -1,4 +1,5 @@
 import json
+import re
 
 import pytest
 from jsonschema import Draft202012Validator
@@ -134,6 +135,18 @@ async def test_a_program_that_can_not_be_started_is_an_error(runtime, tmp_path):
         await describe(str(tmp_path / "nowhere"), run=runtime)
 
     assert refused.value.code == "program_not_found"
+
+
+async def test_the_protocols_readme_shows_the_request_and_an_answer_as_they_are(ask, tmp_path):
+    readme = protocol_files.read("stdio/v1/README.md").decode("utf-8")
+    shown_request, shown_answer = re.findall(r"```json\n(.*?)\n```", readme, re.DOTALL)
+
+    found = await ask(
+        f"#!/bin/sh\ncat >{tmp_path}/request\ncat <<'END'\n{shown_answer}\nEND\n", kind=KindVersion("greeter")
+    )
+
+    assert (tmp_path / "request").read_text() == f"{shown_request}\n"
+    assert found.default_config == b'{"mode":"stream"}'
 
 
 @pytest.mark.parametrize(
