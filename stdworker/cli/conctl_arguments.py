@@ -17,10 +17,12 @@ from stdworker.cli.conctl_client import Client, Connection, Failed
 from stdworker.errors import StdworkerError
 from stdworker.model.settings import Environment
 
+MEMBER = "member"
 ALIASES = {
     "resource": ("resources", "res"),
     "manifest": ("manifests", "kind", "kinds", "crd", "crds"),
     "providerconfig": ("providerconfigs", "config", "configs", "pc"),
+    MEMBER: ("members", "cluster", "clusters", "nodes"),
 }
 TYPES = {alias: name for name, aliases in ALIASES.items() for alias in (name, *aliases)}
 
@@ -131,6 +133,8 @@ def path_of(kind: str, name: str, version: int = 1) -> str:
     if kind == "manifest":
         base, _, given = name.partition("@")
         return f"/kinds/{quote(base, safe='')}/versions/{quote(given, safe='') or version}/manifest"
+    if kind == MEMBER:
+        raise click.UsageError("members can only be listed: conctl cluster")
     owner, slash, rest = name.partition("/")
     if not (owner and slash and rest):
         raise click.UsageError(f"{name!r} is not a resource's KIND/NAME")

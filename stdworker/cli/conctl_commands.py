@@ -13,8 +13,9 @@ import stdworker
 from stdworker.cli import conctl_output as output
 from stdworker.cli import conctl_show as show
 from stdworker.cli.conctl_apply import RESOURCE, Applying, load, ordered, program_items
-from stdworker.cli.conctl_arguments import Session, label_of, path_of, shared, target_of, type_name
+from stdworker.cli.conctl_arguments import MEMBER, Session, label_of, path_of, shared, target_of, type_name
 from stdworker.cli.conctl_client import Client, Failed, Listed
+from stdworker.cli.conctl_cluster import cluster as show_cluster
 from stdworker.cli.conctl_wait import wait_for
 from stdworker.model.json_text import join_elements, join_members, loads
 from stdworker.model.kind import Phase
@@ -133,9 +134,11 @@ def get(session: Session, target: Sequence[str], kind_version: int, reveal: bool
 @click.option("--limit", type=click.IntRange(0), default=500, show_default=True, help="At most so many; 0: all.")
 @shared
 def list_(session: Session, listed: str, everything: bool, limit: int, **filters: Any) -> None:
-    """List resources (those that nobody owns, unless -A), kinds or provider configs."""
+    """List resources (those that nobody owns, unless -A), kinds, provider configs or members of the cluster."""
     with session.client() as client:
-        if listed == "manifest":
+        if listed == MEMBER:
+            _list_members(session, client)
+        elif listed == "manifest":
             _list_kinds(session, client)
         elif listed == "providerconfig":
             _list_configs(session, client, filters["kinds"], limit)
@@ -181,6 +184,25 @@ def _config_row(config: dict[str, Any]) -> list[Any]:
     bundle = f"{config['data_bytes']} B" if config["data_bytes"] else "-"
     age = output.age(config["created_at"])
     return [config["name"], config["kind"], str(config["kind_version"]), default, bundle, age]
+
+
+def _list_members(session: Session, client: Client) -> None:
+    document = client.document("/cluster-members")
+    members = loads(document)["members"]
+    if session.is_table:
+        show_cluster(members)
+    elif session.output == "name":
+        click.echo("\n".join(member["member_id"] for member in members))
+    else:
+        output.print_document(document, session.output)
+
+
+@cli.command()
+@shared
+def cluster(session: Session) -> None:
+    """Show the engine's processes, their workers, and which kinds these take."""
+    with session.client() as client:
+        _list_members(session, client)
 
 
 def _print_list(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import signal
 
 import httpx
@@ -61,6 +62,14 @@ async def apply(engine, name):
 async def status(engine, name):
     async with httpx.AsyncClient(base_url=f"{engine.rest}/api/v1", timeout=HANG_SECONDS) as http:
         return (await http.get(f"/resources/leaf/{name}")).raise_for_status().json()["status"]
+
+
+async def members(engine, until):
+    """The members that a process lists, once they are as they are to become."""
+    async with asyncio.timeout(HANG_SECONDS), httpx.AsyncClient(base_url=f"{engine.rest}/api/v1") as http:
+        while not until(found := (await http.get("/cluster-members")).raise_for_status().json()["members"]):
+            await asyncio.sleep(0.02)
+        return found
 
 
 def lease_of(task):
@@ -125,3 +134,21 @@ async def test_a_newer_spec_told_to_one_process_cancels_the_task_that_the_other_
         (await http.post("/resources", json=body)).raise_for_status()
 
     assert (await worker.next("cancel")).lease_token == task.lease_token
+
+
+async def test_every_process_lists_all_of_them_with_their_workers_and_one_that_ends_is_gone(pair, dial):
+    here, there = pair
+    worker = await dial(there).subscribe()
+    await worker.send(interest=pb.Interest(kind="leaf", kind_version=1, has_worker=False, reason="db is down"))
+
+    listed = await members(here, lambda found: any(w["kinds"][0]["reason"] for m in found for w in m["workers"]))
+    assert len(listed) == 2
+    assert {member["status"] for member in listed} == {"up"}
+    [seen] = [w for member in listed for w in member["workers"]]
+    assert (seen["kinds"][0]["kind"], seen["kinds"][0]["ready"]) == ("leaf", False)
+    assert {member["pid"] for member in listed} == {here.process.pid, there.process.pid}
+
+    await worker.half_close()
+    assert there.stop() == 0
+    [left] = await members(here, lambda found: len(found) == 1)
+    assert left["pid"] == here.process.pid

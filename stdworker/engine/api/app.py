@@ -10,8 +10,20 @@ from starlette.middleware.gzip import GZipMiddleware
 from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
 
 import stdworker
-from stdworker.engine.api import batch, configs, docs, kinds, metrics, openapi, problems, relations, resources, shapes
-from stdworker.engine.api.context import InEngine, answer
+from stdworker.engine.api import (
+    batch,
+    configs,
+    docs,
+    kinds,
+    metrics,
+    openapi,
+    problems,
+    relations,
+    resources,
+    shapes,
+    views,
+)
+from stdworker.engine.api.context import InEngine, answer, now_ms
 from stdworker.engine.api.guard import Guard
 from stdworker.engine.reconcile import Engine
 
@@ -55,6 +67,14 @@ _probes = APIRouter(include_in_schema=False)
 @_meta.get("/version", **openapi.documented("What answers", answer=shapes.VersionView))
 async def version(request: Request) -> Response:
     return answer(shapes.VersionView(stdworker.__version__, "v1", platform.python_version(), request.app.state.store))
+
+
+@_meta.get(
+    "/cluster-members", **openapi.documented("List the engine's processes and their workers", answer=shapes.Members)
+)
+async def cluster_members(engine: InEngine) -> Response:
+    now = now_ms()
+    return answer(shapes.Members([views.member(record, now) for record in await engine.members()]))
 
 
 @_probes.get("/livez")

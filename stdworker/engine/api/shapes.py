@@ -358,6 +358,53 @@ class VersionView(Struct):
     store: str
 
 
+class ServedView(Struct):
+    """A kind version that a worker serves; `reason` says why it takes no tasks now."""
+
+    kind: str
+    kind_version: int
+    ready: bool
+    reason: str
+    in_flight: int
+    max_inflight: int
+
+
+class WorkerView(Struct):
+    """A connected worker; `heartbeat_age` is in seconds. A silent one is handed nothing until it is heard again."""
+
+    name: str
+    version: str
+    hostname: str
+    pid: int
+    connected_since: Instant
+    heartbeat_age: float
+    silent: bool
+    in_flight: int
+    max_inflight: int
+    kinds: list[ServedView]
+
+
+class MemberView(Struct):
+    """A process of the engine and the workers that it holds; one that said nothing for a while is lost."""
+
+    member_id: str
+    version: str
+    hostname: str
+    pid: int
+    status: Literal["up", "draining", "lost"]
+    started_at: Instant
+    last_heartbeat: Instant
+    heartbeat_age: float
+    in_flight: int
+    workers: list[WorkerView]
+
+
+class Members(Struct):
+    """All processes of the engine."""
+
+    members: list[MemberView]
+
+
 class ErrorView(Struct):
     """One violation; `location` is where: body, query, path or header, then a JSON pointer."""
 

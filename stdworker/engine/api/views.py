@@ -14,13 +14,18 @@ from stdworker.engine.store.records import (
     Edge,
     EventRecord,
     KindRecord,
+    MemberRecord,
     ResourceRecord,
+    ServedRecord,
+    WorkerRecord,
     WorkRecord,
 )
 from stdworker.model.json_text import RawJson, dumps, members
 from stdworker.model.kind import Phase
 from stdworker.model.resource import Ref
 from stdworker.model.secrets import mask
+
+LOST_MS = 15_000  # without a report, which comes every five seconds
 
 _View = TypeVar("_View", bound=shapes.ResourceView)
 
@@ -110,6 +115,49 @@ def _work(record: WorkRecord, now_ms: int) -> shapes.WorkView:
         available_at=instant(record.available_at_ms),
         heartbeat_age=None if age_ms is None else age_ms / 1000,
         progress=shapes.ProgressView(record.progress, record.progress_message) if said else None,
+    )
+
+
+def member(record: MemberRecord, now_ms: int) -> shapes.MemberView:
+    age_ms = max(now_ms - record.reported_at_ms, 0)
+    lost = age_ms >= LOST_MS
+    return shapes.MemberView(
+        member_id=record.id,
+        version=record.version,
+        hostname=record.hostname,
+        pid=record.pid,
+        status="lost" if lost else "draining" if record.draining else "up",
+        started_at=instant(record.started_at_ms),
+        last_heartbeat=instant(record.reported_at_ms),
+        heartbeat_age=age_ms / 1000,
+        in_flight=sum(worker.in_flight for worker in record.workers),
+        workers=[_worker(worker, record.reported_at_ms, age_ms) for worker in record.workers],
+    )
+
+
+def _worker(record: WorkerRecord, reported_at_ms: int, age_ms: int) -> shapes.WorkerView:
+    return shapes.WorkerView(
+        name=record.name,
+        version=record.version,
+        hostname=record.hostname,
+        pid=record.pid,
+        connected_since=instant(reported_at_ms - record.connected_age_ms),
+        heartbeat_age=(age_ms + record.heard_age_ms) / 1000,
+        silent=record.silent,
+        in_flight=record.in_flight,
+        max_inflight=record.inflight_max,
+        kinds=[_served(served) for served in record.kinds],
+    )
+
+
+def _served(record: ServedRecord) -> shapes.ServedView:
+    return shapes.ServedView(
+        kind=record.pair.kind,
+        kind_version=record.pair.version,
+        ready=record.ready,
+        reason=record.reason,
+        in_flight=record.in_flight,
+        max_inflight=record.inflight_max,
     )
 
 

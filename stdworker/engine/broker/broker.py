@@ -21,6 +21,7 @@ from stdworker.engine.broker.attesting import Attester
 from stdworker.engine.broker.configs import ConfigPush, has_content
 from stdworker.engine.broker.convert import decode_complete, decode_leases
 from stdworker.engine.broker.dispatch import Dispatcher
+from stdworker.engine.broker.membership import Membership
 from stdworker.engine.broker.releasing import Releaser
 from stdworker.engine.broker.session import Running, Session
 from stdworker.engine.broker.settling import Settler
@@ -73,6 +74,7 @@ class Broker:
         )
         self._settler = Settler(engine, self.id, self._settled)
         self._attester = Attester(engine, self.id, self._adopt)
+        self._membership = Membership(engine, self.id, self.sessions, clock)
         self._sweeper = Sweeper(
             self.sessions, self._releaser, self._attester, self._settler, options.liveness_seconds, clock
         )
@@ -86,6 +88,7 @@ class Broker:
             loops.create_task(forever("attesting leases", self._attester.tick))
             loops.create_task(forever("releasing leases", self._releaser.tick))
             loops.create_task(forever("sweeping streams", self._sweeper.tick))
+            loops.create_task(forever("reporting what this process holds", self._membership.tick))
 
     # ---- one stream ----
 
@@ -109,6 +112,7 @@ class Broker:
             await self._attester.attest(session, session.resumed)
         await self._configs.prime(session)
         session.open = True
+        self._membership.changed()
         self._dispatcher.heat(session.pairs)
 
     async def receive(self, session: Session, message: pb.WorkStreamClientMsg) -> None:
@@ -150,6 +154,7 @@ class Broker:
             metrics.LOST.inc()
             self._releaser.keep(session.running.values(), self._clock() + self._options.reconnect_seconds)
         session.running.clear()
+        self._membership.changed()
         self._check_idle()
         log.info("worker %s %s", session.worker, "said goodbye" if goodbye else "was lost")
 
@@ -169,7 +174,11 @@ class Broker:
 
     def _interest(self, session: Session, interest: pb.Interest) -> None:
         pair = KindVersion(interest.kind, max(1, interest.kind_version))
-        if session.set_interest(pair, ready=interest.has_worker, limit=interest.credit) and interest.has_worker:
+        ready = interest.has_worker
+        if not session.set_interest(pair, ready=ready, limit=interest.credit, reason=interest.reason):
+            return
+        self._membership.changed()
+        if ready:
             self._dispatcher.heat([pair])
 
     def _progress(self, session: Session, told: pb.TaskProgress) -> None:
@@ -230,7 +239,8 @@ class Broker:
 
         Ends early when nothing is held any more, or when `abort` is set.
         """
-        self.draining = True
+        self.draining = self._membership.draining = True
+        self._membership.changed()
         await self._dispatcher.stop()
         for session in self.sessions:
             session.outbox.put_drain("the broker is shutting down")
@@ -247,6 +257,7 @@ class Broker:
             await self._releaser.flush()
         except StdworkerError as error:
             log.error("leases are not released, and expire: %s", error)
+        await self._membership.leave()
 
     def _check_idle(self) -> None:
         if self.draining and all(session.idle for session in self.sessions):

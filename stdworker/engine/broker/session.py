@@ -13,6 +13,7 @@ from stdworker.model.kind import KindVersion, Stage
 from stdworker.model.task import Lease
 
 NEVER_PUSHED = -1
+REASON_CHARACTERS_MAX = 500
 
 
 class Running(NamedTuple):
@@ -30,11 +31,13 @@ class Running(NamedTuple):
 
 @dataclass(slots=True)
 class Slots:
-    """A pair on a stream: its limit, the tasks held, whether the worker is ready for it, the config it has seen."""
+    """A pair on a stream: its limit, the tasks held, whether the worker is ready for it and why not, the config
+    it has seen."""
 
     limit: int
     used: int = 0
     ready: bool = True
+    reason: str = ""
     config_revision: int = NEVER_PUSHED
 
 
@@ -42,6 +45,7 @@ class Session:
     """Credit is what the worker may be handed: the smaller of what is left of the stream and of the pair."""
 
     def __init__(self, subscription: Subscription, now: float) -> None:
+        self.subscription = subscription
         self.worker = subscription.worker
         self.inflight_max = subscription.inflight_max
         self.resumed = subscription.resumed
@@ -52,7 +56,7 @@ class Session:
         self._settled = asyncio.Event()
         self.open = False  # its resumed leases are attested and its configs are on their way
         self.heartbeats = False  # a worker that never sends one attests by its open stream
-        self.heard_at = now
+        self.opened_at = self.heard_at = now
         self.silent = False
 
     def credit(self, pair: KindVersion) -> int:
@@ -77,12 +81,12 @@ class Session:
             slots.used -= 1
         return task
 
-    def set_interest(self, pair: KindVersion, *, ready: bool, limit: int) -> bool:
+    def set_interest(self, pair: KindVersion, *, ready: bool, limit: int, reason: str = "") -> bool:
         """The worker is (not) ready for a pair, with another limit if positive. False if it never subscribed it."""
         slots = self.pairs.get(pair)
         if slots is None:
             return False
-        slots.ready = ready
+        slots.ready, slots.reason = ready, reason[:REASON_CHARACTERS_MAX]
         if limit > 0:
             slots.limit = min(limit, self.inflight_max)
         return True

@@ -26,6 +26,9 @@ class Subscription:
     inflight_max: int  # over all pairs
     resumed: tuple[Lease, ...] = ()
     extensions: frozenset[str] = frozenset()
+    version: str = ""
+    hostname: str = ""
+    pid: int = 0
 
 
 def parse_subscribe(message: pb.WorkStreamClientMsg, extensions: frozenset[str], peer: str) -> Subscription:
@@ -41,6 +44,9 @@ def parse_subscribe(message: pb.WorkStreamClientMsg, extensions: frozenset[str],
         inflight_max=inflight_max,
         resumed=tuple(Lease(task.lease_token, task.claim_epoch) for task in told.resumed),
         extensions=extensions,
+        version=_plain(told.worker_info.version),
+        hostname=_plain(told.worker_info.hostname),
+        pid=told.worker_info.pid,
     )
 
 
@@ -64,4 +70,8 @@ def _pairs(told: pb.Subscribe, inflight_max: int) -> dict[KindVersion, int]:
 def _name(info: pb.WorkerInfo, peer: str) -> str:
     """What the worker calls itself, fit for a log line."""
     told = info.name or (f"{info.hostname}:{info.pid}" if info.hostname else peer)
-    return "".join(c if c.isprintable() else "?" for c in told[:NAME_CHARACTERS_MAX])
+    return _plain(told)
+
+
+def _plain(text: str) -> str:
+    return "".join(c if c.isprintable() else "?" for c in text[:NAME_CHARACTERS_MAX])

@@ -31,6 +31,7 @@ from stdworker.engine.store.records import (
     EventRecord,
     KindPolicy,
     KindRecord,
+    MemberRecord,
     Page,
     ResourceFilter,
     ResourceRecord,
@@ -163,6 +164,14 @@ class Engine:
         """The default of each pair; an empty one, with its revision, where there is none."""
         return await self.read(readings.default_configs, pairs)
 
+    async def report_member(self, member: MemberRecord) -> None:
+        """Say which process this is and what it holds; to be said again before it is taken for lost."""
+        await self._batcher.call(verbs.REPORT_MEMBER, member)
+
+    async def remove_member(self, id: str) -> None:
+        """A process has ended in order."""
+        await self._batcher.call(verbs.REMOVE_MEMBER, id)
+
     # ---- api verbs ----
 
     async def apply(
@@ -251,6 +260,10 @@ class Engine:
 
     async def delete_config(self, name: str, actor: str) -> None:
         await self._batcher.call(verbs.DELETE_CONFIG, (actor, name))
+
+    async def members(self) -> list[MemberRecord]:
+        """The processes on this database, with the workers that each holds."""
+        return await self.read(readings.members)
 
     async def ping(self) -> None:
         """Raises StoreError when the database doesn't answer."""

@@ -13,6 +13,7 @@ from stdworker.engine.reconcile.kinds import record
 from stdworker.engine.store import catalog, lists, nodes
 from stdworker.engine.store import edges as edge_store
 from stdworker.engine.store import events as event_store
+from stdworker.engine.store import members as member_store
 from stdworker.engine.store.contract import Connection
 from stdworker.engine.store.lists import Seen
 from stdworker.engine.store.records import (
@@ -21,6 +22,7 @@ from stdworker.engine.store.records import (
     Edge,
     EventRecord,
     KindRecord,
+    MemberRecord,
     Page,
     ResourceFilter,
     ResourceRecord,
@@ -121,6 +123,10 @@ def config(db: Connection, name: str) -> ConfigRecord:
     if row is None:
         raise NotFound(f"there is no provider config {name}")
     return config_decisions.record(db, row)
+
+
+def members(db: Connection) -> list[MemberRecord]:
+    return member_store.read(db)
 
 
 def ping(db: Connection) -> None:

@@ -10,7 +10,9 @@ from typing import Any
 from stdworker.engine.reconcile import apply, configs, leases, publish, recheck, settle, sweeps
 from stdworker.engine.reconcile.batcher import Verb
 from stdworker.engine.reconcile.unit import UnitOfWork
-from stdworker.engine.store import events
+from stdworker.engine.store import events, members
+
+MEMBER_KEPT_MS = 60_000  # a process that was killed is shown as lost for so long
 
 
 def _settle(uow: UnitOfWork, calls: list[Any]) -> list[list[bool]]:
@@ -71,6 +73,19 @@ def _prune(uow: UnitOfWork, calls: list[Any]) -> list[int]:
     return [events.prune(uow.db, keep, uow.now_ms - keep_ms, limit) for keep, keep_ms, limit in calls]
 
 
+def _report_member(uow: UnitOfWork, calls: list[Any]) -> list[None]:
+    for member in calls:
+        members.save(uow.db, member, uow.now_ms)
+    members.prune(uow.db, uow.now_ms - MEMBER_KEPT_MS)
+    return [None] * len(calls)
+
+
+def _remove_member(uow: UnitOfWork, calls: list[Any]) -> list[None]:
+    for id in calls:
+        members.remove(uow.db, id)
+    return [None] * len(calls)
+
+
 def _each(decide: Callable[..., Any]) -> Callable[[UnitOfWork, list[Any]], list[Any]]:
     """A verb whose calls begin with the actor and are made one by one."""
 
@@ -97,6 +112,8 @@ APPLY_DRY = Verb("apply", _together(apply.apply), alone=True, dry=True)
 FOLLOW_UP = Verb("follow up", _follow_up, alone=True)
 SET_ASIDE = Verb("set aside", lambda uow, calls: [recheck.set_aside(uow, why) for why in calls], alone=True)
 REAP = Verb("reap", lambda uow, calls: [leases.reap(uow, silent) for silent in calls], alone=True)
+REPORT_MEMBER = Verb("report member", _report_member, alone=True)
+REMOVE_MEMBER = Verb("remove member", _remove_member, alone=True)
 PRUNE = Verb("prune", _prune, alone=True)
 RECONCILE = Verb("reconcile", _each(apply.reconcile), alone=True)
 DELETE = Verb("delete", _each(lambda uow, ref, force: apply.delete(uow, ref, force=force)), alone=True)

@@ -255,6 +255,53 @@ class ConfigRecord:
     updated_at_ms: int
 
 
+@dataclass(frozen=True, slots=True)
+class ServedRecord:
+    """A kind version that a worker serves: whether it takes tasks now, why not, and how many at a time."""
+
+    pair: KindVersion
+    ready: bool
+    reason: str
+    inflight_max: int
+    in_flight: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerRecord:
+    """A worker's stream as its broker sees it. Ages are those at the time of the report.
+
+    `silent`: it is handed nothing until it is heard again. What a base worker doesn't say is "" or 0.
+    """
+
+    name: str
+    version: str
+    hostname: str
+    pid: int
+    connected_age_ms: int
+    heard_age_ms: int
+    silent: bool
+    inflight_max: int
+    kinds: list[ServedRecord]
+    in_flight: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class MemberRecord:
+    """An engine process and the workers that it holds, as it reported them.
+
+    Processes of several versions read each other's reports: what is added later needs a default.
+    """
+
+    id: str
+    version: str
+    hostname: str
+    pid: int
+    draining: bool
+    started_at_ms: int
+    workers: list[WorkerRecord]
+    reported_at_ms: int = 0
+
+
 @dataclass(slots=True)
 class Page:
     """A page of records and the cursor of the next one, None at the end."""

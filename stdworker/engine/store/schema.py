@@ -268,6 +268,14 @@ counters = Table(
     Column("value", BigInteger, nullable=False),
 )
 
+members = Table(
+    "members",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("reported_at", BigInteger, nullable=False),
+    Column("report", Text, nullable=False),  # what the process says of itself and of its workers
+)
+
 phase_counts = Table(
     "phase_counts",
     metadata,

@@ -14,7 +14,7 @@ import pytest
 from stdworker.engine.broker import Broker, BrokerOptions, GrpcServer
 from stdworker.engine.reconcile import Hint
 from stdworker.engine.reconcile.watch import Watch, Watches
-from stdworker.engine.store.records import Claim, DefaultConfig, Settlement, VoidedLease, Want
+from stdworker.engine.store.records import Claim, DefaultConfig, MemberRecord, Settlement, VoidedLease, Want
 from stdworker.errors import StdworkerError
 from stdworker.model.config import ProviderConfig
 from stdworker.model.json_text import RawJson
@@ -53,6 +53,7 @@ class FakeEngine:
         self.configs: dict[KindVersion, DefaultConfig] = {}
         self.voids: list[VoidedLease] = []
         self.claims_made: list[list[Want]] = []
+        self.members: dict[str, MemberRecord] = {}
         self.failing: set[str] = set()
         self._epochs = itertools.count(1)
         self._changed = asyncio.Condition()
@@ -138,6 +139,16 @@ class FakeEngine:
 
     async def progress(self, lease: Lease, fraction: float | None, message: str) -> None:
         self.progressed.append((lease, fraction, message))
+        await self._notify()
+
+    async def report_member(self, member: MemberRecord) -> None:
+        self._fail("report_member")
+        self.members[member.id] = member
+        await self._notify()
+
+    async def remove_member(self, broker: str) -> None:
+        self._fail("remove_member")
+        self.members.pop(broker, None)
         await self._notify()
 
     async def voided(self, broker: str) -> list[VoidedLease]:

@@ -1,0 +1,50 @@
+"""The processes and workers of an engine, as tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import click
+
+from stdworker.cli.conctl_output import age, table
+
+MEMBER_HEADINGS = ("MEMBER", "STATUS", "VERSION", "AGE", "HEARD", "WORKERS", "RUNNING")
+WORKER_HEADINGS = ("WORKER", "KIND", "READY", "RUNNING", "AGE", "HEARD", "VERSION", "WHY NOT READY")
+
+Seen = Mapping[str, Any]
+
+
+def cluster(members: Sequence[Seen]) -> None:
+    """Who the engine is made of, and which kinds each worker takes."""
+    table(MEMBER_HEADINGS, map(_member, members), "No members found.")
+    workers = [row for member in members for worker in member["workers"] for row in _worker(worker)]
+    if workers:
+        click.echo()
+        table(WORKER_HEADINGS, workers, "")
+
+
+def _member(member: Seen) -> list[str]:
+    return [
+        member["member_id"],
+        member["status"],
+        member["version"],
+        age(member["started_at"]),
+        f"{member['heartbeat_age']:.0f}s",
+        str(len(member["workers"])),
+        str(member["in_flight"]),
+    ]
+
+
+def _worker(worker: Seen) -> Iterator[list[str]]:
+    for kind in worker["kinds"]:
+        yield [
+            worker["name"],
+            f"{kind['kind']}@{kind['kind_version']}",
+            "silent" if worker["silent"] else "yes" if kind["ready"] else "no",
+            f"{kind['in_flight']}/{kind['max_inflight']}",
+            age(worker["connected_since"]),
+            f"{worker['heartbeat_age']:.0f}s",
+            worker["version"] or "-",
+            kind["reason"],
+        ]

@@ -1,0 +1,61 @@
+"""The processes that make up the engine. Each writes its own row now and then; one that is silent is dropped."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import msgspec
+
+from stdworker.engine.store.contract import Connection
+from stdworker.engine.store.records import MemberRecord, WorkerRecord
+from stdworker.engine.store.sql import upsert
+from stdworker.model.kind import KindVersion
+
+_SAVE = upsert("members", ("id",), ("id", "reported_at", "report"))
+_INFLIGHT = (
+    "SELECT claimed_by, worker, kind, kind_version, count(*) FROM queue WHERE claimed_by IS NOT NULL"
+    " GROUP BY claimed_by, worker, kind, kind_version"
+)
+
+_Leased = dict[tuple[str, str], dict[KindVersion, int]]
+
+_encode = msgspec.json.Encoder().encode
+_decode = msgspec.json.Decoder(MemberRecord).decode
+
+
+def save(db: Connection, member: MemberRecord, now_ms: int) -> None:
+    db.write(_SAVE, [(member.id, now_ms, _encode(member).decode())])
+
+
+def remove(db: Connection, id: str) -> None:
+    db.run("DELETE FROM members WHERE id = :id", id=id)
+
+
+def prune(db: Connection, oldest_ms: int) -> None:
+    """Drop those that have said nothing since."""
+    db.run("DELETE FROM members WHERE reported_at < :oldest", oldest=oldest_ms)
+
+
+def read(db: Connection) -> list[MemberRecord]:
+    """All members, with the numbers of tasks that their workers hold right now."""
+    rows = db.fetch("SELECT m.report, m.reported_at FROM members m ORDER BY m.id")
+    leased = _leased(db) if rows else {}
+    return [_counted(replace(_decode(report), reported_at_ms=at), leased) for report, at in rows]
+
+
+def _leased(db: Connection) -> _Leased:
+    leased: _Leased = {}
+    for broker, worker, kind, version, count in db.fetch(_INFLIGHT):
+        leased.setdefault((broker, worker), {})[KindVersion(kind, version)] = count
+    return leased
+
+
+def _counted(member: MemberRecord, leased: _Leased) -> MemberRecord:
+    return replace(
+        member, workers=[_worker(worker, leased.get((member.id, worker.name), {})) for worker in member.workers]
+    )
+
+
+def _worker(worker: WorkerRecord, leased: dict[KindVersion, int]) -> WorkerRecord:
+    kinds = [replace(served, in_flight=leased.get(served.pair, 0)) for served in worker.kinds]
+    return replace(worker, kinds=kinds, in_flight=sum(leased.values()))
