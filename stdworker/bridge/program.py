@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from stdworker.bridge.launch import LaunchConfig
+from stdworker.bridge.launch import LaunchConfig, Limits
 from stdworker.bridge.programlog import ProgramLog
 from stdworker.bridge.redact import Redactor
 from stdworker.bridge.result import BridgeResult, program_failure, response_failure
@@ -18,10 +18,13 @@ from stdworker.framing.request import request_line
 from stdworker.framing.response import Response, check_edges, parse_response
 from stdworker.model.kind import KindVersion
 from stdworker.model.task import ReactionRequest
+from stdworker.process.account import Account, find_account, refuse_harmful
 from stdworker.process.command import Command, resolve
+from stdworker.process.confinement import Confinement
 from stdworker.process.environment import program_environment
 from stdworker.process.spawn import Process
 
+UNKNOWN_FIELDS_SHOWN_MAX = 8
 OFF_LOOP_BYTES = 65_536  # a response above this is read in a thread
 
 
@@ -39,13 +42,15 @@ class Program:
         """The program file, found once. Raises ConfigError when it can't be found or executed."""
         if self._resolved is None:
             launch = self.launch
+            account = find_account(launch.user, launch.group) if launch.user or launch.group else None
             environment = program_environment(
                 self.runtime.variables,
                 inherit=launch.inherit_env,
                 passthrough=launch.env_passthrough,
-                extra={"STDWORKER_KIND": self.kind.kind, **launch.env},
+                extra={"STDWORKER_KIND": self.kind.kind, **(account.variables if account else {}), **launch.env},
             )
-            self._resolved = resolve(launch.command, launch.args, launch.cwd, environment)
+            resolved = resolve(launch.command, launch.args, launch.cwd, environment)
+            self._resolved = replace(resolved, confinement=_confinement(launch.limits, account, environment))
         return self._resolved
 
     def check(self) -> None:
@@ -114,11 +119,21 @@ class Program:
     def _judge_unknown(self, response: Response, log: ProgramLog) -> TaskFailure | None:
         if not response.unknown:
             return None
-        text = f"the response has fields that the protocol doesn't know: {', '.join(response.unknown)}"
+        names = ", ".join(response.unknown[:UNKNOWN_FIELDS_SHOWN_MAX])
+        more = len(response.unknown) - UNKNOWN_FIELDS_SHOWN_MAX
+        text = f"the response has fields that the protocol doesn't know: {names}" + f" and {more} more" * (more > 0)
         if self.launch.strict:
             return Terminal(text, reason="BadResponse", code="unknown_field")
         log.host(logging.WARNING, text)
         return None
+
+
+def _confinement(limits: Limits, account: Account | None, environment: Mapping[str, str]) -> Confinement | None:
+    if account is not None:
+        refuse_harmful(environment)
+    confinement = Confinement(limits.memory_bytes, limits.cpu_seconds, limits.open_files, account)
+    confinement.check()
+    return confinement or None
 
 
 def task_variables(request: ReactionRequest) -> dict[str, str]:

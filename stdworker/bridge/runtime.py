@@ -10,11 +10,13 @@ import random
 from collections.abc import Coroutine, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from stdworker.errors import Retry, StdworkerError
 from stdworker.process.command import Command
 from stdworker.process.guardian import Guardian
+from stdworker.process.memory import Memory, MemoryGroup, own_group
 from stdworker.process.orphans import MARK, Leaked, Orphans
 from stdworker.process.spawn import Process, default_signals, spawn
 from stdworker.process.stop import Step, stop
@@ -52,6 +54,8 @@ class BridgeRuntime:
         self._ids = itertools.count(1)
         self._orphans = Orphans(self._on_leak)
         self._guardian = Guardian(f"{MARK}={self._orphans.nonce}-")
+        self._memory: Memory | None = None
+        self._memory_groups: dict[Process, MemoryGroup] = {}
         self._tasks: set[asyncio.Task[Any]] = set()
         self._signals: ExitStack | None = None
 
@@ -80,6 +84,9 @@ class BridgeRuntime:
         self.processes.discard(process)
         self._guardian.remove(process.pid)
         self._orphans.ended(process.pid)
+        group = self._memory_groups.pop(process, None)
+        if group is not None:
+            self.background(group.end())
 
     def background(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         """Run something that must end before `close` does."""
@@ -94,6 +101,8 @@ class BridgeRuntime:
             await asyncio.wait(set(self._tasks))
         for process in list(self.processes):
             await self._stop(process, (), "shutdown")
+        while self._tasks:
+            await asyncio.wait(set(self._tasks))
         await self._orphans.close()
         await self._guardian.close()
         if self._signals is not None:
@@ -101,9 +110,18 @@ class BridgeRuntime:
             self._signals = None
 
     def _spawn(self, command: Command) -> Process:
-        self._open()
+        memory = self._open()
         mark = self._orphans.new_mark()
-        process = spawn(replace(command, environment={**command.environment, MARK: mark}), asyncio.get_running_loop())
+        confinement, group = memory.confine(command.confinement, mark)
+        marked = replace(command, environment={**command.environment, MARK: mark}, confinement=confinement)
+        try:
+            process = spawn(marked, asyncio.get_running_loop(), partial(memory.explain, confinement, group))
+        except BaseException:
+            if group is not None:
+                group.remove()
+            raise
+        if group is not None:
+            self._memory_groups[process] = group
         self.counters.spawned += 1
         self.processes.add(process)
         self._orphans.started(process.pid, mark)
@@ -114,7 +132,7 @@ class BridgeRuntime:
             raise _unguarded(error) from None
         return process
 
-    def _open(self) -> None:
+    def _open(self) -> Memory:
         """Before the first program: nothing that it does may escape."""
         if self._signals is None:
             self._signals = ExitStack()
@@ -124,6 +142,13 @@ class BridgeRuntime:
             self._guardian.open()
         except OSError as error:
             raise _unguarded(error) from None
+        if self._memory is None:
+            self._memory = Memory(own_group(), self._own_processes)
+        return self._memory
+
+    def _own_processes(self) -> set[int]:
+        guardian = {self._guardian.pid} if self._guardian.pid is not None else set()
+        return {os.getpid(), *guardian, *(process.pid for process in self.processes)}
 
     def _on_leak(self, leaked: Leaked) -> None:
         self.counters.leaked_descendants += 1

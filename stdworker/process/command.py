@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from stdworker.errors import ConfigError
+from stdworker.process.confinement import Confinement
 
 WATCHED_FILES_MAX = 8
 
@@ -17,16 +18,21 @@ Signature = tuple[tuple[str, int, int, int], ...]
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """What to execute: the program's path, its arguments (without the program), its folder and environment."""
+    """What to execute: the program's path, its arguments (without the program), its folder and environment.
+
+    `confinement` is what the system holds it to.
+    """
 
     path: str
     arguments: tuple[str, ...]
     cwd: str | None
     environment: Mapping[str, str]
+    confinement: Confinement | None = None
 
     @property
     def argv(self) -> list[str]:
-        return [self.path, *self.arguments]
+        launcher = () if self.confinement is None else self.confinement.launcher
+        return [*launcher, self.path, *self.arguments]
 
 
 def resolve(command: str, arguments: Sequence[str], cwd: str | None, environment: Mapping[str, str]) -> Command:

@@ -25,6 +25,7 @@ _MACHINES = {
     183: "aarch64",
     243: "riscv64",
 }
+_ALSO_RUNS = {(62, 3), (183, 40)}
 
 
 def diagnose(error: OSError, command: Command) -> StdworkerError:
@@ -56,6 +57,41 @@ def _too_long(command: Command) -> ConfigError:
     )
 
 
+def require_startable(command: Command) -> None:
+    """Raise ConfigError for a file that the system can't execute, before a launcher tries.
+
+    A launcher would run a text without `#!` by a shell, and say nothing but an exit status about the rest. Where the
+    kernel was taught other formats (binfmt_misc), files of these are left to it.
+    """
+    if not os.access(command.path, os.X_OK) or not _is_startable(_head(command.path)):
+        raise _about_file(OSError(errno.ENOEXEC, os.strerror(errno.ENOEXEC)), command.path)
+
+
+def _is_startable(head: bytes) -> bool:
+    if head.startswith(b"#!"):
+        line = head.split(b"\n", 1)[0][2:]
+        words = line.split()
+        return not line.endswith(b"\r") and bool(words) and os.access(words[0], os.X_OK)
+    if head.startswith(b"\x7fELF"):
+        ours = _head("/proc/self/exe")
+        fine = head[18:20] == ours[18:20] or (_machine(ours), _machine(head)) in _ALSO_RUNS
+    else:
+        fine = False
+    return fine or _knows_other_formats()
+
+
+def _knows_other_formats() -> bool:
+    return any(entry.name not in ("register", "status") for entry in Path("/proc/sys/fs/binfmt_misc").glob("*"))
+
+
+def _head(path: str) -> bytes:
+    try:
+        with Path(path).open("rb") as opened:
+            return opened.read(HEAD_BYTES)
+    except OSError:
+        return b""
+
+
 def _about_file(error: OSError, path: str) -> ConfigError:
     file = Path(path)
     if file.is_dir():
@@ -64,11 +100,7 @@ def _about_file(error: OSError, path: str) -> ConfigError:
         return ConfigError(f"{path} doesn't exist any more", path="/command", code="program_not_found")
     if not os.access(path, os.X_OK):
         return not_executable(path)
-    try:
-        with file.open("rb") as opened:
-            head = opened.read(HEAD_BYTES)
-    except OSError:
-        head = b""
+    head = _head(path)
     if head.startswith(b"#!"):
         return _about_interpreter(error, path, head)
     if head.startswith(b"\x7fELF"):
@@ -97,14 +129,17 @@ def _about_interpreter(error: OSError, path: str, head: bytes) -> ConfigError:
 
 
 def _about_binary(error: OSError, path: str, head: bytes) -> ConfigError:
-    order = "big" if head[5:6] == b"\x02" else "little"
-    machine = int.from_bytes(head[18:20], order)  # type: ignore[arg-type]
     if error.errno == errno.ENOENT:
         text = f"{path} needs a loader (ld.so) that this system doesn't have"
         return ConfigError(text, path="/command", code="interpreter_missing", hint="it was built for another libc")
-    built_for = _MACHINES.get(machine, f"machine {machine}")
+    built_for = _MACHINES.get(_machine(head), f"machine {_machine(head)}")
     text = f"{path} is built for {built_for}, this host is {platform.machine()}"
     return ConfigError(text, path="/command", code="wrong_architecture")
+
+
+def _machine(head: bytes) -> int:
+    """What an ELF file is built for."""
+    return int.from_bytes(head[18:20], "big" if head[5:6] == b"\x02" else "little")
 
 
 def crlf_shebang(path: str) -> bool:

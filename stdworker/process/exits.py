@@ -14,12 +14,14 @@ _MEMORY_HINT = "the kernel kills a process like this when memory runs out"
 class Exit:
     """The end of a process. Exactly one of `code` and `signal` (a name, `SIGKILL`) is set.
 
-    `killed_by` says why *we* ended it: `deadline`, `cancel`, `limit`, `shutdown`; None when we didn't.
+    `killed_by` says why *we* ended it: `deadline`, `cancel`, `limit`, `shutdown`; None when we didn't. `cause` is what
+    else is known about a bad end.
     """
 
     code: int | None
     signal: str | None = None
     killed_by: str | None = None
+    cause: str = ""
 
     @classmethod
     def from_returncode(cls, returncode: int, killed_by: str | None = None) -> Exit:
@@ -29,8 +31,13 @@ class Exit:
         return cls(None, SIGNAL_NAMES.get(-returncode, f"signal {-returncode}"), killed_by)
 
     def __str__(self) -> str:
+        known = self.cause or (_MEMORY_HINT if self.signal == "SIGKILL" and self.killed_by is None else "")
+        return f"{self._what()}; {known}" if known else self._what()
+
+    def _what(self) -> str:
         if self.signal is not None:
-            return f"killed by {self.signal}{self._culprit()}"
+            culprit = f" by this worker ({self.killed_by})" if self.killed_by is not None else ", not by this worker"
+            return f"killed by {self.signal}{culprit if self.killed_by or self.signal == 'SIGKILL' else ''}"
         if self.code is not None and self.code > 128 and self.code - 128 in SIGNAL_NAMES:
             name = SIGNAL_NAMES[self.code - 128]
             return f"exit status {self.code} (how a shell says that its command was killed by {name})"
@@ -39,8 +46,3 @@ class Exit:
         if self.code == 126:
             return "exit status 126 (how a shell or env says that a command is not executable)"
         return f"exit status {self.code}"
-
-    def _culprit(self) -> str:
-        if self.killed_by is not None:
-            return f" by this worker ({self.killed_by})"
-        return f", not by this worker; {_MEMORY_HINT}" if self.signal == "SIGKILL" else ""

@@ -12,13 +12,16 @@ import signal
 import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from stdworker.errors import ConfigError
 from stdworker.process.command import Command
-from stdworker.process.diagnose import diagnose
+from stdworker.process.diagnose import diagnose, require_startable
 from stdworker.process.exits import Exit
 from stdworker.process.pipes import PipeReader, PipeWriter
+
+Explain = Callable[[Exit], str]
 
 _RESTORED_BY_SUBPROCESS = (signal.SIGPIPE, getattr(signal, "SIGXFZ", None), getattr(signal, "SIGXFSZ", None))
 
@@ -27,10 +30,12 @@ class Process:
     """One running program, leader of a process group of its own.
 
     `exited` resolves when the leader has ended. The zombie is kept until `close`, so that the group's number
-    can't be reused before the group is killed.
+    can't be reused before the group is killed. `explain` is asked what is known about a bad end.
     """
 
-    def __init__(self, popen: subprocess.Popen[bytes], pipes: _Pipes, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(
+        self, popen: subprocess.Popen[bytes], pipes: _Pipes, loop: asyncio.AbstractEventLoop, explain: Explain
+    ) -> None:
         self._pidfd = os.pidfd_open(popen.pid)
         self.pid = popen.pid
         self.killed_by: str | None = None
@@ -38,6 +43,7 @@ class Process:
         self.stdin = PipeWriter(loop, pipes.stdin)
         self.stdout: PipeReader | None = None
         self.stderr: PipeReader | None = None
+        self._explain = explain
         self._pipes = pipes
         self._popen = popen
         self._loop = loop
@@ -79,8 +85,12 @@ class Process:
 
     def _on_exit(self) -> None:
         self._loop.remove_reader(self._pidfd)
-        if not self.exited.done():
-            self.exited.set_result(Exit.from_returncode(_peek(self._pidfd), self.killed_by))
+        if self.exited.done():
+            return
+        ended = Exit.from_returncode(_peek(self._pidfd), self.killed_by)
+        if ended.code != 0 and self.killed_by is None:
+            ended = replace(ended, cause=self._explain(ended))
+        self.exited.set_result(ended)
 
 
 class _Pipes(NamedTuple):
@@ -91,15 +101,17 @@ class _Pipes(NamedTuple):
     stderr: int
 
 
-def spawn(command: Command, loop: asyncio.AbstractEventLoop) -> Process:
+def spawn(command: Command, loop: asyncio.AbstractEventLoop, explain: Explain = lambda _: "") -> Process:
     """Start a program. Raises what `diagnose` makes of the reason when it can't be."""
+    if command.confinement is not None:
+        require_startable(command)
     fds: list[int] = []
     try:
         for _ in _Pipes._fields:
             fds += os.pipe2(os.O_CLOEXEC)
         popen = _popen(command, fds[0], fds[3], fds[5])
         try:
-            process = Process(popen, _Pipes(fds[1], fds[2], fds[4]), loop)
+            process = Process(popen, _Pipes(fds[1], fds[2], fds[4]), loop, explain)
         except OSError:  # no descriptor left for the pidfd
             popen.kill()
             popen.wait()
