@@ -37,7 +37,13 @@ def phase(name: str | None) -> Text:
 
 
 def table(headings: Sequence[str], rows: Iterable[Sequence[str | Text]], empty: str) -> None:
-    """Rows under headings, or one line saying that there are none (on standard error)."""
+    """Rows under headings, or one line saying that there are none (on standard error).
+
+    The last column is left out when there is nothing in it.
+    """
+    rows = list(rows)
+    if not any(row[-1] for row in rows):
+        headings, rows = headings[:-1], [row[:-1] for row in rows]
     made = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
     for heading in headings:
         made.add_column(_one_line(heading))

@@ -13,8 +13,8 @@ from stdworker.cli.conctl_output import age, phase, pretty_yaml, show, table
 from stdworker.model.json_text import RawJson, loads, members
 
 EVENTS_SHOWN = 10
-RESOURCE_HEADINGS = ("KIND", "NAME", "PHASE", "READY", "GEN", "AGE")
-ROOT_HEADINGS = ("KIND", "NAME", "PHASE", "READY", "CHILDREN", "GEN", "AGE")
+RESOURCE_HEADINGS = ("KIND", "NAME", "PHASE", "READY", "GEN", "AGE", "PROGRESS")
+ROOT_HEADINGS = ("KIND", "NAME", "PHASE", "READY", "CHILDREN", "GEN", "AGE", "PROGRESS")
 CHILDREN_COLUMN = 4
 
 
@@ -26,6 +26,7 @@ def resource_row(resource: Mapping[str, Any]) -> list[str | Text]:
         "yes" if resource["is_ready"] else "no",
         f"{resource['synced_gen']}/{resource['generation']}",
         age(resource["created_at"]),
+        progress(resource["work"]),
     ]
     if "resource_count" in resource:
         row.insert(CHILDREN_COLUMN, str(resource["resource_count"]))
@@ -83,10 +84,16 @@ def _work(work: Mapping[str, Any] | None) -> str:
         return ""
     if not work["claimed_by"]:
         return f"{work['task_type']}, waiting"
-    progress = work["progress"] or {}
-    fraction = progress.get("fraction")
-    told = [f"{fraction:.0%}" if fraction is not None else "", progress.get("message", "")]
-    return " ".join([f"{work['task_type']}, running on {work['worker']}", *filter(None, told)])
+    return " ".join(filter(None, (f"{work['task_type']}, running on {work['worker']}", progress(work))))
+
+
+def progress(work: Mapping[str, Any] | None) -> str:
+    """How far a running task says that it is, as `50% copying`."""
+    told = work["progress"] if work else None
+    if told is None:
+        return ""
+    fraction = "" if told["fraction"] is None else f"{told['fraction']:.0%}"
+    return " ".join(filter(None, (fraction, told["message"])))
 
 
 def _section(title: str, body: str) -> None:

@@ -170,7 +170,13 @@ def culprit(record: ResourceRecord) -> str:
     told = [c for c in record.conditions if c.status == "False" and c.message]
     if told:
         return max(told, key=lambda c: c.type == "Ready").message
-    return record.work.progress_message if record.work else ""
+    return _told(record.work) if record.work else ""
+
+
+def _told(record: WorkRecord) -> str:
+    """How far a running task is, as `50% copying`."""
+    fraction = "" if record.progress is None else f"{record.progress:.0%}"
+    return " ".join(filter(None, (fraction, record.progress_message)))
 
 
 def node(record: ResourceRecord) -> shapes.NodeView:

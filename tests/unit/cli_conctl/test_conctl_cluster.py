@@ -1,19 +1,19 @@
 """The members of an engine as conctl shows them."""
 
 import json
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
 from stdworker.cli.conctl_cluster import cluster
 
-NOW = datetime.now(UTC).isoformat()
+THEN = (datetime.now(UTC) - timedelta(days=3, hours=1)).isoformat()
 WORKER = {
     "name": "host/7#1",
     "version": "1.2",
     "hostname": "host",
     "pid": 7,
-    "connected_since": NOW,
+    "connected_since": THEN,
     "heartbeat_age": 1.2,
     "silent": False,
     "in_flight": 3,
@@ -29,8 +29,8 @@ MEMBER = {
     "hostname": "here",
     "pid": 42,
     "status": "up",
-    "started_at": NOW,
-    "last_heartbeat": NOW,
+    "started_at": THEN,
+    "last_heartbeat": THEN,
     "heartbeat_age": 0.4,
     "in_flight": 3,
     "workers": [WORKER],
@@ -44,9 +44,9 @@ def shown(capsys, *members):
 
 def test_each_process_is_a_line_and_each_kind_of_a_worker(capsys):
     _, member, _, _, leaf, db = shown(capsys, MEMBER)
-    assert member == ["here:42", "up", "1.0", "0s", "0s", "1", "3"]
-    assert leaf == ["host/7#1", "leaf@1", "yes", "3/5", "0s", "1s", "1.2"]
-    assert db == ["host/7#1", "db@2", "no", "0/5", "0s", "1s", "1.2", "no route"]
+    assert member == ["here:42", "up", "1.0", "3d", "0s", "1", "3"]
+    assert leaf == ["host/7#1", "leaf@1", "yes", "3/5", "3d", "1s", "1.2"]
+    assert db == ["host/7#1", "db@2", "no", "0/5", "3d", "1s", "1.2", "no route"]
 
 
 def test_a_worker_that_is_not_heard_is_silent_whatever_it_said(capsys):
@@ -68,3 +68,9 @@ def test_a_member_can_only_be_listed(conctl):
     done = conctl("get", "member", "x")
     assert done.exit_code == 2
     assert "conctl cluster" in done.stderr
+
+
+def test_nobody_who_is_not_ready_needs_no_column_for_why(capsys):
+    ready = MEMBER | {"workers": [WORKER | {"kinds": WORKER["kinds"][:1]}]}
+    assert "WHY" not in str(shown(capsys, ready))
+    assert "WHY" in str(shown(capsys, MEMBER))

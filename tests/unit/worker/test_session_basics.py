@@ -455,3 +455,16 @@ def test_hooks_see_each_task_start_and_end_and_may_fail(play, noop):
 
     assert play(scenario) is None
     assert observer.seen == [("started", "ada"), ("finished", {"done": "ada"})]
+
+
+def test_progress_is_kept_from_a_broker_that_knows_the_base_contract_only(play, noop):
+    async def scenario(ground):
+        ground.serve(noop(work=lambda request: request.progress(0.5, "half way")))
+        stream = await ground.stream()
+        lease = await stream.send_task(a_task())
+        failure = (await stream.result(lease)).failure
+        beats = len(stream.heartbeats)
+        await stream.until(lambda: len(stream.heartbeats) > beats + 2)
+        return failure, {frame.WhichOneof("body") for frame in stream.frames}
+
+    assert play(scenario, extensions=()) == (None, {"subscribe", "complete", "heartbeat"})
