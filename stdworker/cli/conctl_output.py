@@ -24,6 +24,7 @@ PHASE_STYLES = {
     "Quarantined": "magenta",
     "Deleting": "bright_black",
 }
+RARE = ("PROGRESS", "WHY NOT READY")  # headings of columns that mostly are empty
 PIPE_COLUMNS = 100_000  # nobody's terminal: nothing is cut
 
 
@@ -39,10 +40,10 @@ def phase(name: str | None) -> Text:
 def table(headings: Sequence[str], rows: Iterable[Sequence[str | Text]], empty: str) -> None:
     """Rows under headings, or one line saying that there are none (on standard error).
 
-    The last column is left out when there is nothing in it.
+    A last column that is one of RARE is left out when there is nothing in it.
     """
     rows = list(rows)
-    if not any(row[-1] for row in rows):
+    if headings[-1] in RARE and not any(row[-1] for row in rows):
         headings, rows = headings[:-1], [row[:-1] for row in rows]
     made = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
     for heading in headings:
