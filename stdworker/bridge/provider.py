@@ -26,6 +26,7 @@ from stdworker.model.json_text import RawJson, members
 from stdworker.model.kind import KindVersion
 from stdworker.model.outcome import Outcome
 from stdworker.model.task import ReactionRequest
+from stdworker.process.command import Signature, signature
 
 PROGRAMS_MAX = 256  # effective configs that are kept read
 MISTAKE_SECONDS = 60.0  # after which an unready one-shot kind gets another chance to start its program
@@ -72,7 +73,9 @@ class ProgramProvider:
         self._pools = Pools(run, self._ready_changed)
         self._mistakes = Mistakes()
         self._mistaken_at = 0.0
+        self._mistaken_file: Signature = ()
         self._closed = False
+        self._located = ""
         self.readiness_reason = ""
         self.on_ready_change: Callable[[], None] | None = None
         run.users += 1
@@ -221,7 +224,7 @@ class ProgramProvider:
             result = await run_oneshot(program, request)
         except ConfigError as error:
             if self._is_default(program) and self._mistakes.made(error):
-                self._mistaken_at = time.monotonic()
+                self._mistaken_at, self._mistaken_file = time.monotonic(), _file_of(program)
                 self._ready_changed()
             raise
         if self._mistakes.any and self._is_default(program) and self._mistakes.mended():
@@ -251,16 +254,28 @@ class ProgramProvider:
             program.check()
         except (ConfigError, TaskFailure) as error:
             return str(error)
+        if program.launch.mode != "socket" and program.command().path != self._located:
+            self._located = program.command().path
+            log.info("%s is served by %s", self._kind, self._located)
         if program.launch.mode == "oneshot":
-            return self._oneshot_reason()
+            return self._oneshot_reason(program)
         pool = self._default_pool()
         if pool is None:
             return ""
         pool.start()
         return pool.not_ready_reason
 
-    def _oneshot_reason(self) -> str:
-        """A program that is there and still can't be started gets another chance now and then."""
-        if self._mistakes.reason and time.monotonic() - self._mistaken_at >= MISTAKE_SECONDS:
-            self._mistakes.mended()
+    def _oneshot_reason(self, program: Program) -> str:
+        """A program that is there and still can't be started gets another chance when it changes, and now and then."""
+        if self._mistakes.reason:
+            waited = time.monotonic() - self._mistaken_at
+            if waited >= MISTAKE_SECONDS or _file_of(program) != self._mistaken_file:
+                self._mistakes.mended()
         return self._mistakes.reason
+
+
+def _file_of(program: Program) -> Signature:
+    try:
+        return signature(program.command())
+    except ConfigError:
+        return ()

@@ -1,9 +1,12 @@
 """A launch config is read strictly: every mistake is one clear error that names the key."""
 
+import re
+from pathlib import Path
+
 import pytest
 
-from stdworker.bridge import Limits, parse_launch
-from stdworker.bridge.launch import NoCommand, check_sealed
+from stdworker.bridge import LaunchConfig, Limits, parse_launch
+from stdworker.bridge.launch import _KEYS, _LIMITS, NoCommand, check_sealed
 from stdworker.errors import ConfigError, ConfigKeyError, Terminal
 from stdworker.model.json_text import RawJson
 
@@ -20,6 +23,21 @@ def refusal(text: bytes) -> ConfigError:
 
 def refusal_of(address: str) -> ConfigError:
     return refusal(b'{"mode":"socket","socket":"%s"}' % address.encode())
+
+
+def test_every_key_has_its_row_on_the_page_and_no_other():
+    page = (Path(__file__).parents[3] / "docs" / "programs.md").read_text()
+    keys, of_limits = (
+        {key: row for row in table.strip().splitlines() for key in re.findall(r"`(\w+)`", row.split("|")[1])}
+        for table in re.findall(r"^\| key.*?\n\n", page, re.DOTALL | re.MULTILINE)
+    )
+
+    assert keys.keys() - {"limits"} == _KEYS.keys() - {"limits"}
+    assert of_limits.keys() - {"limits"} == _LIMITS.keys()
+    for key, row in (keys | of_limits).items():
+        default = getattr(LaunchConfig("x"), key, None) if key in keys else getattr(Limits(), key)
+        if type(default) is int:
+            assert f"| {default} |" in row
 
 
 def test_a_command_is_enough():

@@ -323,7 +323,20 @@ async def test_a_one_shot_program_that_can_t_be_started_makes_its_kind_unready_a
     assert not await program.provider.ready()
     assert "/no/such/interpreter" in program.provider.readiness_reason
 
-    await program.configure(command="true")
+    script("#!/bin/bash\n", "next")
+    Path(path).with_name("next").rename(path)
+    assert await program.provider.ready()
+
+
+async def test_a_config_edit_forgives_the_mistakes_of_the_config_before(provide, script):
+    path = script("#!/no/such/interpreter\n")
+    program = await provide(command=path)
+    for _ in range(3):
+        await program.run()
+    assert not await program.provider.ready()
+
+    await program.configure(command=path, args=["-x"])
+
     assert await program.provider.ready()
 
 
