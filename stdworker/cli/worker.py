@@ -48,6 +48,7 @@ ELSEWHERE = {  # commands that load what only they need
     "call": "stdworker.cli.call",
     "check": "stdworker.cli.check",
     "dev": "stdworker.cli.dev",
+    "doctor": "stdworker.cli.doctor",
     "new": "stdworker.cli.new",
     "replay": "stdworker.cli.replay",
     "status": "stdworker.cli.status",

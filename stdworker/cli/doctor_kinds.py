@@ -1,0 +1,126 @@
+"""What a worker with these settings would serve: settings, plugins, kinds and their programs."""
+
+from __future__ import annotations
+
+import logging
+import re
+import shutil
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from stdworker.bridge import parse_launch
+from stdworker.cli.doctor_finding import Finding, fine, problem, warning
+from stdworker.errors import ConfigError, SettingsError, StdworkerError
+from stdworker.host.loader import Plugins
+from stdworker.model.json_text import dumps, join_members, members
+from stdworker.model.settings import WorkerSettings
+from stdworker.plugins.program_kinds import ProgramKind, find_program_kinds, folders_of
+from stdworker.process.command import Command, resolve
+from stdworker.process.diagnose import require_startable
+from stdworker.process.environment import program_environment
+
+_USER_INFO = re.compile(r"//[^/@\s]+@")
+_ENV = re.compile(rb"#![ \t]*/(?:usr/)?bin/env[ \t]+(?:-S[ \t]+)?([\w.+-]+)")
+
+
+def read_settings(variables: Mapping[str, str]) -> tuple[WorkerSettings | None, list[Finding]]:
+    """The settings without those that are wrong, and what is wrong with each."""
+    left, dials, found = dict(variables), "BROKER_ADDR" in variables, []
+    if not dials:
+        found.append(warning("settings", "BROKER_ADDR is not set", "stdworker run needs it: where the broker listens"))
+    while True:  # each turn drops a variable, or the connection
+        try:
+            settings = WorkerSettings.from_environment(left, dials=dials)
+        except SettingsError as error:
+            found.append(problem("settings", _USER_INFO.sub("//***@", str(error))))
+            was_set = left.pop(error.variable, None) is not None
+            if not was_set and not dials:
+                return None, found
+            dials = dials and was_set and error.variable != "BROKER_ADDR"
+        else:
+            return settings, found or [fine("settings", "every variable that is set is legal")]
+
+
+def look_at_kinds(settings: WorkerSettings, variables: Mapping[str, str]) -> Iterator[Finding]:
+    """Plugins, kinds, and whether the programs of kinds can be started."""
+    yield from _plugins(settings)
+    yield from _folders(settings)
+    for found in find_program_kinds(folders_of(settings.kinds_path, variables)):
+        if isinstance(found, ProgramKind):
+            yield from _program_kind(found, variables)
+        else:
+            yield problem("kinds", str(found))
+    if settings.stdio_command is not None:
+        yield _command("STDIO_COMMAND", settings.stdio_command, variables)
+
+
+def _plugins(settings: WorkerSettings) -> Iterator[Finding]:
+    logging.getLogger("stdworker.plugins").setLevel(logging.CRITICAL)  # errors are shown below, once
+    try:
+        plugins = Plugins.load(allowed=settings.plugins)
+    except SettingsError as error:
+        yield problem("plugins", str(error))
+        return
+    try:
+        registry = plugins.registry(settings)
+        plugins.kind_files(settings)
+        registry.only(settings.kinds, missing_allowed=bool(plugins.broken))
+    except StdworkerError as error:
+        yield problem("kinds", str(error))
+    for plugin in plugins:
+        for message in plugin.errors:
+            yield problem("plugins", f"{plugin.origin}: {message}", "stdworker plugins shows where it failed")
+        if not plugin.errors:
+            yield fine("plugins", f"{plugin.origin} serves {', '.join(map(str, plugin.kinds)) or 'nothing'}")
+
+
+def _folders(settings: WorkerSettings) -> Iterator[Finding]:
+    for folder in settings.kinds_path:
+        if not folder.is_dir():
+            told = f"STDWORKER_KINDS_PATH names {folder}, which is no folder"
+            yield warning("kinds", told, "is it mounted, and spelled right?")
+
+
+def _program_kind(found: ProgramKind, variables: Mapping[str, str]) -> Iterator[Finding]:
+    about = f"kind {found.pair}"
+    for shadowed in found.shadows:
+        yield warning(about, f"{found.program} comes first: {shadowed} is never used", "remove one of the two")
+    config = found.kind_file.default_config if found.kind_file else None
+    command = {"command": dumps(str(found.program))}
+    try:
+        launch = parse_launch(join_members((members(config or b"{}") or {}) | command))
+    except ConfigError as error:
+        where = found.kind_file.where if found.kind_file else found.program
+        yield problem(about, f"default_config of {where}: {error}")
+        return
+    environment = program_environment(
+        variables, inherit=launch.inherit_env, passthrough=launch.env_passthrough, extra=launch.env
+    )
+    yield _startable(about, launch.command, launch.cwd, environment)
+
+
+def _command(about: str, command: str, variables: Mapping[str, str]) -> Finding:
+    return _startable(about, command, None, program_environment(variables, extra={}))
+
+
+def _startable(about: str, command: str, cwd: str | None, environment: Mapping[str, str]) -> Finding:
+    try:
+        found = resolve(command, (), cwd, environment)
+        require_startable(found)
+    except ConfigError as error:
+        return problem(about, error.message, error.hint)
+    missing = _missing_interpreter(found)
+    if missing:
+        told = f"{found.path} is run by {missing}, which is not on the program's PATH"
+        return problem(about, told, f"install {missing}, or put its folder on PATH")
+    return fine(about, found.path)
+
+
+def _missing_interpreter(command: Command) -> str:
+    """`#!/usr/bin/env NAME` starts well and fails inside env: "" when NAME is there, or another form is used."""
+    with Path(command.path).open("rb") as file:
+        match = _ENV.match(file.read(256))
+    if match is None:
+        return ""
+    name = match[1].decode()
+    return "" if shutil.which(name, path=command.environment.get("PATH")) else name
