@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections import OrderedDict
 from collections.abc import Callable
@@ -30,6 +31,8 @@ from stdworker.process.command import Signature, signature
 
 PROGRAMS_MAX = 256  # effective configs that are kept read
 MISTAKE_SECONDS = 60.0  # after which an unready one-shot kind gets another chance to start its program
+
+log = logging.getLogger("stdworker.bridge")
 
 _Layers = tuple[RawJson | None, RawJson | None]
 
