@@ -25,8 +25,9 @@ hookimpl = pluggy.HookimplMarker(PROJECT)
 def stdworker_providers(settings: WorkerSettings) -> Iterable[Provider | StdworkerError]:
     """The providers that this plugin serves, one for each kind version.
 
-    An error stands for a provider that can't be made: it is reported, the others are served. A provider may
-    have a `path`, the file that its kind comes from.
+    An error stands for a provider that can't be made, or for a mistake that one has: it is reported, all others
+    are served. For lists of kinds a provider may have `path`, the file that its kind comes from, `declared_by`,
+    where the kind is declared, and `shadows`, the files that would serve it too.
     """
     return ()
 

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 from stdworker.errors import ConfigError, ConfigKeyError, Terminal
 from stdworker.model.config import merge
 from stdworker.model.json_text import DEPTH_MAX, RawJson, dumps, escape_token, members
+from stdworker.model.kind_file import KindFile
 
 T = TypeVar("T")
 
@@ -94,6 +95,20 @@ def parse_launch(effective: RawJson | None, *, default_command: str | None = Non
     given["pool_key"] = _pool_key(top, given["command"])
     given.pop("sealed", None)
     return LaunchConfig(**given)
+
+
+def check_kind_file(kind_file: KindFile, program: str) -> None:
+    """Raise ConfigError, with the place, when the `default_config` of a kind file is no launch config of `program`.
+
+    What it leaves for a config of the broker to say is no mistake.
+    """
+    try:
+        parse_launch(kind_file.default_config, default_command=program)
+    except NoCommand:
+        return
+    except ConfigError as error:
+        place = "/default_config" if error.path else "/default_config: "
+        raise ConfigError(f"{kind_file.where}: {place}{error.message}", hint=error.hint, code=error.code) from None
 
 
 def check_sealed(base: RawJson | None, override: RawJson | None, *, sealed_by_default: bool) -> None:

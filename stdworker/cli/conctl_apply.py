@@ -125,16 +125,12 @@ def declared_items(kind_file: KindFile, program: Path) -> list[Item]:
 
     No resource may name another one, as if the program were on a worker's path. Raises ConfigError.
     """
-    from stdworker.bridge.launch import SEALED_BY_DEFAULT, parse_launch
+    from stdworker.bridge.launch import SEALED_BY_DEFAULT, check_kind_file
 
+    check_kind_file(kind_file, str(program))
     told = members(kind_file.document) or {}
     launch = members(told.get("default_config", b"{}")) or {}
     launch["command"] = dumps(str(program))
-    try:
-        parse_launch(join_members(launch))
-    except ConfigError as error:
-        place = "/default_config" if error.path else "/default_config: "
-        raise ConfigError(f"{kind_file.where}: {place}{error.message}", hint=error.hint, code=error.code) from None
     sealed = loads(launch.get("sealed", b"null"))
     launch["sealed"] = dumps(SEALED_BY_DEFAULT if sealed is None else sorted({*sealed, "command"}))
     told["default_config"] = join_members(launch)

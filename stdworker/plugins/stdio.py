@@ -12,6 +12,8 @@ from typing import Any
 
 from stdworker import KindVersion, Provider, StdworkerError, hookimpl
 from stdworker.bridge import BridgeRuntime, ProgramProvider
+from stdworker.bridge.launch import check_kind_file
+from stdworker.errors import ConfigError
 from stdworker.model.kind_file import KindFile
 from stdworker.model.settings import WorkerSettings
 from stdworker.plugins.described import with_descriptions
@@ -46,7 +48,20 @@ def stdworker_providers(settings: WorkerSettings) -> Iterator[Provider | Stdwork
     for pair in (*settings.stdio_kinds, *settings.stdio_composer_kinds):
         yield ProgramProvider(pair, default_command=settings.stdio_command, run=runtime)
     for found in _program_kinds(settings):
-        yield PathProvider(found, runtime) if isinstance(found, ProgramKind) else found
+        if isinstance(found, ProgramKind):
+            yield PathProvider(found, runtime)
+            yield from _mistakes(found)
+        else:
+            yield found
+
+
+def _mistakes(found: ProgramKind) -> Iterator[StdworkerError]:
+    """What is wrong with a kind's own config. The kind is served, not ready until a config mends it."""
+    try:
+        if found.kind_file is not None:
+            check_kind_file(found.kind_file, str(found.program))
+    except ConfigError as error:
+        yield error
 
 
 class PathProvider(ProgramProvider):

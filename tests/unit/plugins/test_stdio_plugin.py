@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 
 from stdworker.errors import ConfigError, Terminal
+from stdworker.model.config import ProviderConfig
+from stdworker.model.json_text import dumps
 from stdworker.model.kind import KindVersion
 from stdworker.model.kind_file import KindFile
 from stdworker.model.settings import WorkerSettings
@@ -150,6 +152,27 @@ def test_a_program_kind_that_is_malformed_is_told_and_the_others_are_served(fold
     assert kinds_of(settings) == [KindVersion("stdio"), KindVersion("greeter")]
     [error] = [found for found in stdio.stdworker_providers(settings) if isinstance(found, ConfigError)]
     assert "bad.kind.json" in str(error)
+
+
+def test_a_mistake_in_the_config_of_a_kind_file_is_told_with_its_place_and_the_kind_waits_for_a_config(folder):
+    (folder / "greeter.kind.json").write_text(json.dumps(MANIFEST | {"default_config": {"timeout_seconds": "5s"}}))
+
+    async def readiness():
+        found = list(stdio.stdworker_providers(WorkerSettings(kinds_path=(folder,))))
+        [error] = [item for item in found if isinstance(item, ConfigError)]
+        providers = [item for item in found if not isinstance(item, ConfigError)]
+        [greeter] = [provider for provider in providers if provider.kind == KindVersion("greeter")]
+        before = await greeter.ready()
+        await greeter.on_config(ProviderConfig(dumps({"timeout_seconds": 5})))
+        after = await greeter.ready()
+        for provider in providers:
+            await provider.close()
+        return str(error), before, after
+
+    error, before, after = asyncio.run(readiness())
+
+    assert error.startswith(f"{folder}/greeter.kind.json:1: /default_config/timeout_seconds: expected seconds")
+    assert (before, after) == (False, True)
 
 
 def test_it_ships_a_kind_file_for_each_kind_that_has_one(folder):
