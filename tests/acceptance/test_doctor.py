@@ -30,7 +30,7 @@ def findings(done):
 def test_a_place_where_nothing_is_wrong_is_exit_status_0(serve):
     server = serve()
 
-    done = doctor("--output", "json", BROKER_ADDR=f"http://{server.broker}")
+    done = doctor("--output", "json", BROKER_ADDR=server.broker)
 
     assert done.returncode == 0, done.stdout
     assert findings(done)["broker"]["level"] == "ok"
