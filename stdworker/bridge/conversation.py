@@ -21,6 +21,7 @@ from stdworker.model.json_text import RawJson
 from stdworker.model.task import ReactionRequest
 from stdworker.process.tail import Tail
 
+NOISE_LINES_READ_MAX = 200  # of what is written at once
 HINT_SECONDS = 5.0  # of silence after the first request, then block-buffering is suspected
 
 
@@ -162,7 +163,11 @@ class Conversation:
         """Take in what the program wrote to stdout."""
         self._has_written = True
         self._bytes_since_answer += len(chunk)
-        for line in self._lines.feed(chunk):
+        lines = self._lines.feed(chunk)
+        if len(lines) > NOISE_LINES_READ_MAX and b"{" not in chunk:
+            self._count_noise(lines[NOISE_LINES_READ_MAX:])
+            del lines[NOISE_LINES_READ_MAX:]
+        for line in lines:
             self._on_line(line)
         if self._bytes_since_answer > self._program.launch.limits.stdout_bytes:
             self._on_flood()
@@ -273,6 +278,13 @@ class Conversation:
             error = ResponseError(f"a line that is no message: {shown}", code="stray_output", hint="print it on stderr")
             self._on_broken(Broken(None, error))
 
+    def _count_noise(self, lines: list[bytes | Overlong]) -> None:
+        """Of a flood in which no line can be a message only the first ones are read."""
+        count = sum(1 for line in lines if line)
+        self.stray_lines += count
+        self._program.runtime.counters.stray_lines += count
+        self._log.pass_over(count)
+
     def _on_broken(self, broken: Broken) -> None:
         request_id = self._session.meant(broken.id) if broken.id is not None else None
         if broken.id is not None and request_id is None:
@@ -291,4 +303,5 @@ class Conversation:
         kind = Terminal if alone else Retry
         hint = "raise limits.stdout_bytes"
         self.fail(None, kind(text, reason="OutputTooLarge", code="output_too_large", hint=hint))
+        self._listener.retire(killed_by="limit")
         self._listener.kill("limit")

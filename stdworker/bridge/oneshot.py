@@ -114,9 +114,17 @@ class _Listener:
         self._size += len(chunk)
         if self._size > self._program.launch.limits.stdout_bytes:
             return self._finish(End.FLOOD)
-        for line in self._lines.feed(chunk):
+        for line in self._lines.feed(self._without_plain_lines(chunk)):
             self._on_line(line)
         return None
+
+    def _without_plain_lines(self, chunk: bytes) -> bytes:
+        """Keep whole lines that can be no notice as they are: floods of short lines must be cheap."""
+        end = chunk.rfind(b"\n") + 1
+        if not end or len(self._lines) or b"{" in chunk or b"\r" in chunk:
+            return chunk
+        self._kept += chunk[:end]
+        return chunk[end:]
 
     def _on_line(self, line: bytes | Overlong) -> None:
         if isinstance(line, Overlong):

@@ -46,12 +46,14 @@ class ProgramLog:
 
     def stderr(self, chunk: bytes) -> None:
         """Lines are log lines; one that is a JSON object with a level keeps it."""
-        lines = [line for line in self._stderr.feed(chunk) if line]
-        for number, line in enumerate(lines):
-            if self._is_full():
-                self._dropped += len(lines) - number - 1
-                return
-            self._stderr_line(line)
+        end = chunk.rfind(b"\n") + 1
+        if end and self._is_full():
+            self._dropped += chunk.count(b"\n") - 1
+            self._stderr = LineBuffer(LINE_BYTES_MAX)
+            chunk = chunk[end:]
+        for line in self._stderr.feed(chunk):
+            if line and not self._is_full():
+                self._stderr_line(line)
 
     def end(self) -> None:
         for line in self._stderr.end():
@@ -67,6 +69,10 @@ class ProgramLog:
             text = start[:LINE_BYTES_MAX].decode("utf-8", "replace")
             self._write(logging.WARNING, f"stray output, {size} bytes: {text}", {})
 
+    def pass_over(self, lines: int) -> None:
+        """So many lines are not told."""
+        self._dropped += lines
+
     def host(self, level: int, message: str) -> None:
         """Something that the bridge itself has to say about the process."""
         self._write(level, message, {})
@@ -79,10 +85,13 @@ class ProgramLog:
             self._write(level, message, {})
 
     def _write(self, level: int, message: str, fields: dict[str, Any]) -> None:
-        if not log.isEnabledFor(level) or not self._admitted():
+        if not self._admitted() or not log.isEnabledFor(level):
             return
         told = "".join(f" {key}={json.dumps(value)}" for key, value in fields.items())
-        log.log(level, "%s: %s", self._origin, self._redact(message + told), extra=self._extra)
+        text = self._redact(message + told)
+        if len(text) > LINE_BYTES_MAX:
+            text = f"{text[:LINE_BYTES_MAX]}… ({len(text)} characters)"
+        log.log(level, "%s: %s", self._origin, text, extra=self._extra)
 
     def _is_full(self) -> bool:
         """Has this second all its lines? Then the next one is counted without a look: a flood must be cheap."""

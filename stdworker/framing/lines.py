@@ -47,6 +47,10 @@ class LineBuffer:
         """The last line, when the stream ended without LF."""
         return [self._take()] if self._size else []
 
+    def __len__(self) -> int:
+        """How many bytes came since the last LF."""
+        return self._size
+
     @property
     def unfinished(self) -> bytes:
         """What came since the last LF."""

@@ -5,6 +5,7 @@ import logging
 import pytest
 
 from stdworker.bridge.programlog import LINES_A_SECOND_MAX, ProgramLog
+from stdworker.framing.messages import Log
 
 
 @pytest.fixture
@@ -55,3 +56,12 @@ def test_a_line_that_is_json_keeps_its_level_and_one_that_only_looks_so_is_text(
     log.stderr(b'{"level":"warn","m":1}\n{"level":\n{\n')
 
     assert [record.levelno for record in caplog.records] == [logging.WARNING, logging.INFO, logging.INFO]
+
+
+def test_an_endless_message_is_cut_and_says_how_long_it_was(told):
+    log, caplog, _ = told
+
+    log.notice(Log("info", "x" * 1_000_000))
+
+    assert len(caplog.messages[0]) < 20_000
+    assert caplog.messages[0].endswith("… (1000000 characters)")
