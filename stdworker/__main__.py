@@ -1,6 +1,6 @@
 """`python -m stdworker` is the `stdworker` command."""
 
-from stdworker.cli.worker import main
+from stdworker.cli.start import stdworker
 
 if __name__ == "__main__":
-    main()
+    stdworker()

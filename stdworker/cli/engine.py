@@ -42,6 +42,7 @@ class BadSetting(click.ClickException):
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(stdworker.__version__, prog_name="converge")
 def cli() -> None:
     """The engine: keeps declared resources and drives them to what they declare."""
 

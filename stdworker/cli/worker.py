@@ -110,6 +110,7 @@ def _unavailable(name: str, why: str) -> click.Command:
 
 
 @click.group(cls=Commands, invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(stdworker.__version__, prog_name="stdworker")
 @click.pass_context
 def cli(context: click.Context) -> None:
     """Turn executables that speak JSON lines into kinds of resources.

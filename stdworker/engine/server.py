@@ -145,7 +145,8 @@ def listen(variable: str, host: str, port: int) -> socket.socket:
     try:
         listener = socket.create_server((host, port), family=family, backlog=BACKLOG, dualstack_ipv6=everywhere)
     except OSError as error:
-        raise SettingsError(variable, f"{host}:{port}", "an address that is free", hint=str(error)) from None
+        reason = str(error.strerror).partition(" (while")[0]  # what follows names the address again
+        raise SettingsError(variable, f"{host}:{port}", "an address that is free", hint=reason) from None
     # Connections inherit it. asyncio sets it only where the protocol is named, else small answers wait 40 ms.
     listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     return listener

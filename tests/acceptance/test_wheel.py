@@ -52,9 +52,9 @@ def test_an_installed_wheel_reads_its_own_contracts(installed: Path, tmp_path):
     assert int(size) == (ROOT / "protocol/worker/v1/worker.proto").stat().st_size
 
 
-@pytest.mark.parametrize("module", ["stdworker.cli.worker", "stdworker.cli.engine", "stdworker.cli.conctl"])
-def test_every_command_answers_from_an_installed_wheel(installed: Path, tmp_path, module: str):
-    command = [str(installed / "python"), "-c", f"from {module} import main; main()", "--help"]
+@pytest.mark.parametrize("name", ["stdworker", "converge", "conctl"])
+def test_every_command_answers_from_an_installed_wheel(installed: Path, tmp_path, name: str):
+    command = [str(installed / "python"), "-c", f"from stdworker.cli.start import {name}; {name}()", "--help"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert "Usage:" in done.stdout
