@@ -103,9 +103,11 @@ class OomKills:
             return ""
         seconds = max(1, round(self._clock() - self._noted_at))
         where = "on this host" if self._group is None else f"in this worker's cgroup (limit {_limit(self._group)})"
-        if count > self._noted:
-            return f"out of memory: in the last {seconds} s the kernel killed {count - self._noted} processes {where}"
-        return f"the kernel has killed nobody for lack of memory {where}: somebody sent it"
+        killed = count - self._noted
+        if killed > 0:
+            who = "1 process" if killed == 1 else f"{killed} processes"
+            return f"out of memory: in the last {seconds} s the kernel killed {who} {where}"
+        return "the kernel has killed nobody for lack of memory: somebody sent it"
 
 
 class MemoryGroups:
