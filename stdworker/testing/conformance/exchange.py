@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Set
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from stdworker.errors import ResponseError
 from stdworker.framing.document import read_document
-from stdworker.framing.messages import Answer, Broken, Stray
+from stdworker.framing.messages import Answer, Broken, Message, Stray
 from stdworker.framing.response import Response, check_edges, parse_response
 from stdworker.process.exits import Exit
 from stdworker.testing.conformance.peer import Peer
@@ -87,12 +88,17 @@ def judge_answer(sent: bytes, request_id: str, peer: Peer, seconds: float, *, si
             return _by_document(seen, message.document)
         if isinstance(message, Broken):
             return replace(seen, ending=Ending.BROKEN, why=message.error.message)
-        if isinstance(message, Answer):
+        if isinstance(message, Answer) and message.id not in peer.asked:
             why = f"it answered with the id {message.id!r}, the request's is {request_id!r}"
             return replace(seen, ending=Ending.BROKEN, why=why)
     if peer.exit is not None:
         return replace(seen, ending=Ending.DIED, why=str(peer.exit))
     return _silent(seen, seconds)
+
+
+def is_decisive(message: Message, asked_before: Set[str]) -> bool:
+    """Is it an answer, and not another one to an earlier request? Such a one is dropped."""
+    return isinstance(message, Broken) or (isinstance(message, Answer) and message.id not in asked_before)
 
 
 def _seen(sent: bytes, peer: Peer) -> Exchange:

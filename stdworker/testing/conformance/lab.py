@@ -12,7 +12,6 @@ from uuid import NAMESPACE_URL, uuid4, uuid5
 from stdworker.bridge.program import Program, task_variables
 from stdworker.bridge.redact import Redactor
 from stdworker.bridge.runtime import BridgeRuntime
-from stdworker.framing.messages import Answer, Broken
 from stdworker.framing.request import request_line
 from stdworker.model.config import ProviderConfig
 from stdworker.model.json_text import RawJson, dumps, join_members, members
@@ -21,7 +20,7 @@ from stdworker.model.manifest import Reaction
 from stdworker.model.resource import Operation, Resource
 from stdworker.model.task import ReactionRequest
 from stdworker.testing.conformance.descendants import kill_marked
-from stdworker.testing.conformance.exchange import Ending, Exchange, judge_answer, judge_oneshot
+from stdworker.testing.conformance.exchange import Ending, Exchange, is_decisive, judge_answer, judge_oneshot
 from stdworker.testing.conformance.peer import Peer
 from stdworker.testing.conformance.reproduce import call_command, pipe_command
 from stdworker.testing.conformance.samples import NoSample, sample
@@ -30,13 +29,14 @@ from stdworker.testing.conformance.verdict import Skipped
 
 SECRET = "check-secret-5b1f0c9e"
 POLL_SECONDS = 0.02  # between looks at what can't be waited for
+MAKING = (Stage.WORK, Stage.COMPOSE)  # stages after which a resource exists
 STATUS = RawJson(b'{"check":true}')  # of resources that are said to have one
 
 
 class Lab:
     """Runs the program of one subject. Each process that it starts is ended with the case that asked for it.
 
-    `mark` is in the environment of all of them.
+    `mark` is in the environment of all of them. `made` are the resources that exist now, if the program makes any.
     """
 
     def __init__(self, subject: Subject, runtime: BridgeRuntime) -> None:
@@ -47,6 +47,7 @@ class Lab:
         self.grace_seconds = min(self.launch.grace_seconds, self.seconds)
         self.program = Program(subject.kind, self.launch, Redactor(), runtime)
         self.mark = f"STDWORKER_CHECK={uuid4()}"
+        self.made: dict[str, Resource] = {}
         self.base: Exchange | None = None  # how the program answers an ordinary request
 
     @property
@@ -87,6 +88,15 @@ class Lab:
         self._add_stage(request, reaction)
         return request
 
+    def deletion(self, name: str) -> ReactionRequest:
+        """The request to delete one of `made`."""
+        deleter = self.subject.deleter
+        assert deleter is not None
+        made = self.made[name]
+        request = self.request(name, reaction=deleter)
+        request.resource = replace(made, finalizers=self._finalizers(deleter))
+        return request
+
     def _finalizers(self, reaction: Reaction) -> tuple[str, ...]:
         manifest = self.subject.manifest
         if reaction.stage is not Stage.DELETE:
@@ -122,67 +132,84 @@ class Lab:
 
     # ---- exchanges ----
 
-    async def ask(self, request: ReactionRequest, *, settings: RawJson | None = None) -> Exchange:
-        """Run one request in a process of its own."""
-        request_id, line = self.line(request, settings)
-        exchange = await self.send(request_id, line, task_variables(request))
-        return replace(exchange, command=call_command(self.subject, request))
-
-    async def send(
+    async def ask(
         self,
-        request_id: str,
-        line: bytes,
-        variables: Mapping[str, str] | None = None,
+        request: ReactionRequest,
         *,
-        environment: Mapping[str, str] | None = None,
-        cwd: str | None = None,
-    ) -> Exchange:
-        """Send these bytes to a new process and judge what it makes of them."""
-        async with self.running(variables, environment=environment, cwd=cwd) as peer:
-            if self.streams:
-                return await self.send_to(peer, request_id, line)
-            started = time.monotonic()
-            peer.write(line)
-            peer.close_input()
-            await peer.ended(self.seconds)
-            judged = await asyncio.to_thread(judge_oneshot, line, peer, self.seconds)
-            return replace(judged, seconds=time.monotonic() - started)
-
-    async def send_raw(
-        self,
-        request_id: str,
-        line: bytes,
-        *,
+        more: bytes = b"",
+        settings: RawJson | None = None,
         environment: Mapping[str, str] | None = None,
         cwd: str | None = None,
         prefix: tuple[str, ...] = (),
     ) -> Exchange:
-        """As `send`, for what no command but a pipe can do again; `prefix` is what goes before the program there."""
-        found = await self.send(request_id, line, environment=environment, cwd=cwd)
-        return replace(found, command=pipe_command(self.subject, line, prefix))
+        """Run one request in a process of its own.
+
+        `more` are members that the request has as well; `prefix` is what a shell must say before the program to
+        do what `environment` and `cwd` do here.
+        """
+        request_id, line = self.line(request, settings)
+        line = line.removesuffix(b"}\n") + more + b"}\n"
+        plain = not more and settings is None and not prefix
+        async with self.running(task_variables(request), environment=environment, cwd=cwd) as peer:
+            found = await (self._talk(peer, request_id, line) if self.streams else self._run(peer, line))
+        command = call_command(self.subject, request) if plain else pipe_command(self.subject, line, prefix)
+        return self._noted(request, replace(found, command=command))
+
+    async def ask_in(self, peer: Peer, request: ReactionRequest) -> Exchange:
+        """Run one more request in a process that runs already."""
+        request_id, line = self.line(request)
+        found = await self._talk(peer, request_id, line)
+        return self._noted(request, replace(found, command=call_command(self.subject, request)))
+
+    async def react(self, prefix: str, reaction: Reaction) -> Exchange:
+        """Run a reaction on a resource that was made for it, unless it is the one that makes."""
+        name = f"{prefix}-{reaction.name}"
+        maker = self.subject.maker
+        if maker is None or reaction.stage in MAKING:
+            return await self.ask(self.request(name, reaction=reaction))
+        made = await self.ask(self.request(name, reaction=maker))
+        request = self.request(name, reaction=reaction)
+        request.resource.status_json = status_of(made) or request.resource.status_json
+        return await self.ask(request)
+
+    async def _run(self, peer: Peer, line: bytes) -> Exchange:
+        started = time.monotonic()
+        peer.write(line)
+        peer.close_input()
+        await peer.ended(self.seconds)
+        judged = await asyncio.to_thread(judge_oneshot, line, peer, self.seconds)
+        return replace(judged, seconds=time.monotonic() - started)
+
+    async def _talk(self, peer: Peer, request_id: str, line: bytes) -> Exchange:
+        started = time.monotonic()
+        since = len(peer.messages())
+        peer.write(line)
+
+        before = peer.asked
+        peer.asked = {*before, request_id}
+
+        def decided() -> bool:
+            return peer.flooded or any(is_decisive(message, before) for message in peer.messages()[since:])
+
+        await peer.until(decided, self.seconds)
+        judged = judge_answer(line, request_id, peer, self.seconds, since=since)
+        return replace(judged, seconds=time.monotonic() - started)
+
+    def _noted(self, request: ReactionRequest, found: Exchange) -> Exchange:
+        """Remember what the program has made, to delete it at the end."""
+        resource = request.resource
+        if request.stage in MAKING and found.ending is Ending.SUCCESS:
+            resource.status_json = status_of(found)
+            self.made[resource.name] = resource
+        elif request.stage is Stage.DELETE:
+            self.made.pop(resource.name, None)
+        return found
 
     def seen(self, peer: Peer, sent: bytes = b"") -> Exchange:
         """Evidence of what a process has done so far, without a judgement."""
         stderr = peer.stderr.value().decode("utf-8", "replace")
         command = pipe_command(self.subject, sent)
         return Exchange(sent, bytes(peer.stdout), stderr, peer.exit, Ending.SILENT, command=command)
-
-    async def ask_in(self, peer: Peer, request: ReactionRequest) -> Exchange:
-        """Run one more request in a process that runs already."""
-        request_id, line = self.line(request)
-        return replace(await self.send_to(peer, request_id, line), command=call_command(self.subject, request))
-
-    async def send_to(self, peer: Peer, request_id: str, line: bytes) -> Exchange:
-        started = time.monotonic()
-        since = len(peer.messages())
-        peer.write(line)
-
-        def decided() -> bool:
-            return peer.flooded or any(isinstance(message, Answer | Broken) for message in peer.messages()[since:])
-
-        await peer.until(decided, self.seconds)
-        judged = judge_answer(line, request_id, peer, self.seconds, since=since)
-        return replace(judged, seconds=time.monotonic() - started)
 
     @asynccontextmanager
     async def running(
@@ -210,3 +237,9 @@ def _input(reaction: Reaction) -> RawJson | None:
         return dumps(sample(reaction.input_schema)) if reaction.input_schema is not None else None
     except NoSample:
         return None
+
+
+def status_of(found: Exchange) -> RawJson | None:
+    """The status in an answer, verbatim."""
+    status = found.response.outcome.status if found.response else None
+    return None if status is None else dumps(status)

@@ -25,6 +25,7 @@ class Peer:
         self.stderr = Tail(limits.stderr_tail_bytes)
         self.lines: list[bytes | Overlong] = []
         self.flooded = False
+        self.asked: set[str] = set()  # the ids of the requests so far
         self._limits = limits
         self._buffer = LineBuffer(limits.line_bytes)
         self._messages: list[Message] = []

@@ -7,12 +7,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from stdworker.framing.messages import Answer
 from stdworker.model.json_text import members
-from stdworker.testing.conformance.exchange import Ending, Exchange, judge_answer
+from stdworker.testing.conformance.exchange import Ending, Exchange
 from stdworker.testing.conformance.lab import Lab
 from stdworker.testing.conformance.peer import Peer
-from stdworker.testing.conformance.reproduce import call_command
 
 QUIET_SECONDS = 0.2  # an answer over several lines is whole when nothing more comes for so long
 
@@ -33,19 +31,17 @@ async def probe(lab: Lab) -> Probe:
         if exchange.lingered:
             return Probe(exchange, "end-of-input", "it answered, and then it didn't end")
         return _judged(exchange)
-    request_id, line = lab.line(request)
     async with lab.running() as peer:
-        found = await lab.send_to(peer, request_id, line)
-        found = replace(found, command=call_command(lab.subject, request))
-        return await _look_closer(lab, peer, request_id, found)
+        found = await lab.ask_in(peer, request)
+        return await _look_closer(lab, peer, found)
 
 
-async def _look_closer(lab: Lab, peer: Peer, request_id: str, found: Exchange) -> Probe:
+async def _look_closer(lab: Lab, peer: Peer, found: Exchange) -> Probe:
     """Tell apart why a persistent program's answer was not understood."""
     if found.ending is Ending.BROKEN:
         await peer.until(lambda: False, QUIET_SECONDS)
         found = replace(found, stdout=bytes(peer.stdout))
-        if any(isinstance(message, Answer) and message.id != request_id for message in peer.messages()):
+        if peer.answers():
             return Probe(found, "ids", found.why)
         start = bytes(peer.stdout).find(b"{")
         if b"\n" in peer.stdout[start:].strip() and members(bytes(peer.stdout[start:])) is not None:
@@ -53,12 +49,10 @@ async def _look_closer(lab: Lab, peer: Peer, request_id: str, found: Exchange) -
     if found.ending is Ending.SILENT:
         peer.close_input()
         await peer.ended(lab.grace_seconds)
-        late = judge_answer(found.sent, request_id, peer, lab.seconds)
-        if late.response is not None:
-            late = replace(late, command=found.command)
-            return Probe(
-                late, "flush", f"nothing came for {lab.seconds:g} s, the answer only when the input was closed"
-            )
+        if peer.answers():
+            late = replace(found, stdout=bytes(peer.stdout), exit=peer.exit)
+            told = f"nothing came for {lab.seconds:g} s, the answer only when the input was closed"
+            return Probe(late, "flush", told)
     return _judged(found)
 
 

@@ -101,6 +101,15 @@ class Subject:
         names = self.asked_reactions or tuple(declared) or (Stage.WORK.value,)
         return tuple(declared.get(name) or _undeclared(name) for name in names)
 
+    @property
+    def maker(self) -> Reaction | None:
+        """The reaction that makes a resource, if it has one."""
+        return next((r for r in self.reactions if r.stage in (Stage.WORK, Stage.COMPOSE)), None)
+
+    @property
+    def deleter(self) -> Reaction | None:
+        return next((r for r in self.reactions if r.stage is Stage.DELETE), None)
+
 
 def _undeclared(name: str) -> Reaction:
     """A reaction of which only the name is known, so its name must say the stage."""

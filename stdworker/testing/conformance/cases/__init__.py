@@ -1,6 +1,15 @@
 """The cases, in the order in which they run."""
 
-from stdworker.testing.conformance.cases import contract, documents, life, output, persistent, repetition, surroundings
+from stdworker.testing.conformance.cases import (
+    cleaning,
+    contract,
+    documents,
+    life,
+    output,
+    persistent,
+    repetition,
+    surroundings,
+)
 from stdworker.testing.conformance.verdict import Case
 
 CASES: tuple[Case, ...] = (
@@ -11,4 +20,5 @@ CASES: tuple[Case, ...] = (
     *persistent.CASES,
     *life.CASES,
     *surroundings.CASES,
+    *cleaning.CASES,
 )

@@ -25,7 +25,7 @@ _BEGIN, _END = "checkbegin", "checkend"
 _MARKED = re.compile(f"{_BEGIN}(.*?){_END}", re.DOTALL)
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?")
 _GARBLED = ("\N{REPLACEMENT CHARACTER}", "?", UNICODE[0].encode().decode("latin-1"))  # none of these was sent
-_EXPANDED = ("$(echo expanded)", "`echo expanded`")
+_COMMANDS = re.compile(r"\$\(echo expanded\)|`echo expanded`")
 
 
 @case(
@@ -123,9 +123,8 @@ async def unicode_text(lab: Lab) -> Finding:
 )
 async def quoting(lab: Lab) -> Finding:
     found = await lab.ask(lab.request("quoting", _with_text(lab, f"{_BEGIN}{QUOTING}{_END}")))
-    for text in _kept(found):
-        if "expanded" in text and not any(command in text for command in _EXPANDED):
-            return failed("a command inside the spec was run", found)
+    if any("expanded" in _COMMANDS.sub("", text) for text in _kept(found)):
+        return failed("a command inside the spec was run", found)
     return _text_kept(found, QUOTING)
 
 
@@ -141,8 +140,8 @@ async def quoting(lab: Lab) -> Finding:
 )
 async def numbers(lab: Lab) -> Finding:
     worst = passed()
-    for number in EXACT_NUMBERS:
-        found = await lab.ask(lab.request("numbers", dumps(_placed(lab, number, ("integer", "number")))))
+    for count, number in enumerate(EXACT_NUMBERS, 1):
+        found = await lab.ask(lab.request(f"numbers-{count}", dumps(_placed(lab, number, ("integer", "number")))))
         changed = _changed(found, number)
         if changed:
             return failed(f"{number} came back as {changed}", found)
@@ -208,8 +207,8 @@ def _worse(one: Finding, other: Finding) -> Finding:
 
 async def _worst(lab: Lab, name: str, specs: list[RawJson]) -> Finding:
     worst = passed()
-    for spec in specs:
-        worst = _worse(worst, _sound(await lab.ask(lab.request(name, spec))))
+    for count, spec in enumerate(specs, 1):
+        worst = _worse(worst, _sound(await lab.ask(lab.request(f"{name}-{count}", spec))))
         if worst.verdict is Verdict.FAIL:
             break
     return worst

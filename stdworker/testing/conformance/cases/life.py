@@ -77,14 +77,14 @@ async def broken_pipe(lab: Lab) -> Finding:
 )
 async def leaves_nothing(lab: Lab) -> Finding:
     async with lab.running() as peer:
-        request_id, line = lab.line(lab.request("descendants"))
         if lab.streams:
-            await lab.send_to(peer, request_id, line)
+            found = await lab.ask_in(peer, lab.request("descendants"))
         else:
+            _, line = lab.line(lab.request("descendants"))
             peer.write(line)
+            found = lab.seen(peer, line)
         peer.close_input()
         await peer.ended(lab.seconds)
-        found = lab.seen(peer, line)
         left = await _left(peer.process.pid, lab)
     return failed(f"left running: {', '.join(left)}", found) if left else passed()
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from stdworker.framing.messages import Hello
+from stdworker.framing.messages import Answer, Hello
 from stdworker.framing.request import SHUTDOWN_LINE, cancel_line, config_line
-from stdworker.model.json_text import dumps, members
+from stdworker.model.json_text import RawJson, members
 from stdworker.testing.conformance.exchange import Ending
 from stdworker.testing.conformance.lab import Lab
 from stdworker.testing.conformance.peer import Peer
@@ -60,24 +60,26 @@ async def concurrency(lab: Lab) -> Finding:
     count = min(lab.launch.concurrency, IN_FLIGHT_MAX)
     if count == 1:
         raise Skipped("concurrency is 1")
-    alone = {}
+    requests = [lab.request(f"concurrency-{number}") for number in range(1, count + 1)]
     async with lab.running() as peer:
-        for number in range(count):
-            found = await lab.ask_in(peer, lab.request(f"concurrency-{number}"))
-            alone[number] = _told(found.stdout.splitlines()[-1])
+        for request in requests:
+            await lab.ask_in(peer, request)
+        alone = [_told(answer) for answer in peer.answers()]
+        if any(answer.id is None for answer in peer.answers()):
+            raise Skipped("its answers have no id (see ids)")
+    lines = dict(lab.line(request) for request in requests)
+    together = b"".join(lines.values())
     async with lab.running() as peer:
-        lines = dict(lab.line(lab.request(f"concurrency-{number}")) for number in range(count))
-        peer.write(b"".join(lines.values()))
+        peer.write(together)
         await peer.until(lambda: len(peer.answers()) >= count, lab.seconds)
-        last = lab.seen(peer, b"".join(lines.values()))
-        answers = {answer.id: _told(answer.document) for answer in peer.answers()}
+        found = lab.seen(peer, together)
+        answers = {answer.id: _told(answer) for answer in peer.answers()}
     missing = len(lines.keys() - answers.keys())
     if missing:
-        return failed(f"of {count} requests sent at once, {missing} got no answer", last)
-    for number, request_id in enumerate(lines):
-        others = [told for other, told in alone.items() if other != number]
-        if answers[request_id] != alone[number] and answers[request_id] in others:
-            return failed("requests sent at once got each other's answers", last)
+        return failed(f"of {count} requests sent at once, {missing} got no answer", found)
+    for request_id, told in zip(lines, alone, strict=False):
+        if answers[request_id] != told and answers[request_id] in alone:
+            return failed("requests that were sent at once got each other's answers", found)
     return passed(f"{count} at once")
 
 
@@ -139,10 +141,9 @@ async def _announced(lab: Lab, peer: Peer, line: str) -> None:
         raise Skipped(f"it doesn't announce {line}")
 
 
-def _told(document: bytes) -> bytes:
-    """An answer without its id, to compare."""
-    found = members(document) or {}
-    return b"".join(sorted(dumps(name) + value for name, value in found.items() if name != "id"))
+def _told(answer: Answer) -> dict[str, RawJson]:
+    """All but the id, to compare."""
+    return {name: value for name, value in (members(answer.document) or {}).items() if name != "id"}
 
 
 CASES = (next_request, ids, concurrency, cancel, config, shutdown)

@@ -22,9 +22,8 @@ async def environment(lab: Lab) -> Finding:
     command = lab.program.command()
     kept = {"PATH", *DEFAULTS, *lab.launch.env, "STDWORKER_KIND"}
     little = {name: value for name, value in command.environment.items() if name in kept}
-    request_id, line = lab.line(lab.request("environment"))
     words = ("env", "-i", *(f"{name}={value}" for name, value in sorted(little.items())))
-    found = await lab.send_raw(request_id, line, environment=little, prefix=words)
+    found = await lab.ask(lab.request("environment"), environment=little, prefix=words)
     return passed() if found.ending is Ending.SUCCESS else warned(f"without HOME and USER {found}", found)
 
 
@@ -37,8 +36,7 @@ async def environment(lab: Lab) -> Finding:
 async def read_only_folder(lab: Lab) -> Finding:
     if lab.launch.cwd is not None or any(map(os.path.exists, lab.launch.args)):
         raise Skipped("its working folder is part of how it is launched")
-    request_id, line = lab.line(lab.request("read-only-folder"))
-    found = await lab.send_raw(request_id, line, cwd=READ_ONLY, prefix=("env", "-C", READ_ONLY))
+    found = await lab.ask(lab.request("read-only-folder"), cwd=READ_ONLY, prefix=("env", "-C", READ_ONLY))
     return passed() if found.ending is Ending.SUCCESS else warned(f"in a folder that is read-only {found}", found)
 
 
