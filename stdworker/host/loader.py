@@ -192,7 +192,7 @@ def _serve(registry: Registry, plugin: Plugin, provider: Provider | StdworkerErr
         return
     try:
         served = Served.by(provider)
-        registry.add(provider, f"{plugin.origin}, {served.path}" if served.path else plugin.origin)
+        registry.add(provider, ", ".join(filter(None, (plugin.origin, served.path or served.declared_by))))
     except Exception as error:
         if isinstance(error, PluginError) and error.code == "duplicate_kind":
             raise

@@ -45,8 +45,11 @@ COMPOSER: dict[str, Any] = {
 @hookimpl
 def stdworker_providers(settings: WorkerSettings) -> Iterator[Provider | StdworkerError]:
     runtime = BridgeRuntime()
-    for pair in (*settings.stdio_kinds, *settings.stdio_composer_kinds):
-        yield ProgramProvider(pair, default_command=settings.stdio_command, run=runtime)
+    for variable, pairs in (
+        ("STDIO_KINDS", settings.stdio_kinds),
+        ("STDIO_COMPOSER_KINDS", settings.stdio_composer_kinds),
+    ):
+        yield from (ConfiguredProvider(pair, variable, settings.stdio_command, runtime) for pair in pairs)
     for found in _program_kinds(settings):
         if isinstance(found, ProgramKind):
             yield PathProvider(found, runtime)
@@ -62,6 +65,14 @@ def _mistakes(found: ProgramKind) -> Iterator[StdworkerError]:
             check_kind_file(found.kind_file, str(found.program))
     except ConfigError as error:
         yield error
+
+
+class ConfiguredProvider(ProgramProvider):
+    """A kind that a setting names; its config names the program."""
+
+    def __init__(self, pair: KindVersion, declared_by: str, command: str | None, runtime: BridgeRuntime) -> None:
+        super().__init__(pair, default_command=command, run=runtime)
+        self.declared_by = declared_by
 
 
 class PathProvider(ProgramProvider):

@@ -194,6 +194,21 @@ def test_programs_are_shown_with_mode_and_declaration_and_what_they_hide_and_wha
     assert (table.returncode, table.stderr, told.stderr) == (0, "", "")
 
 
+def test_a_kind_of_the_settings_that_is_a_program_on_path_too_is_refused_naming_both(environment, tmp_path):
+    program = tmp_path / "stdworker-kind-greeter"
+    program.write_text("#!/bin/sh\ncat\n")
+    program.chmod(0o755)
+    environment |= {"STDWORKER_PLUGINS": "stdio", "STDIO_KINDS": "greeter", "STDWORKER_KINDS_PATH": str(tmp_path)}
+
+    for command in ("run", "plugins"):
+        done = run(command, **environment, BROKER_ADDR="http://127.0.0.1:9")
+
+        assert done.returncode == 1
+        last = done.stderr.splitlines()[-1]
+        assert last.startswith("stdworker: greeter@1 is served twice: by plugin stdio (")
+        assert f", STDIO_KINDS and by plugin stdio (stdworker {stdworker.__version__}), {program}" in last
+
+
 def test_kinds_says_what_it_could_not_print(environment, tmp_path):
     (tmp_path / "bad.kind.yaml").write_text("{}")
 
