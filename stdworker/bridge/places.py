@@ -51,7 +51,7 @@ class Places:
         self._replacing = False
         self._closing = False
         self._emptied = asyncio.Event()
-        self._diagnosis = ""
+        self._diagnosis = "" if source.owned else f"not connected to {program.launch.socket} yet"
         self._logged = ""
         self._checked_at = 0.0
 
@@ -71,9 +71,7 @@ class Places:
         if self._supervision.open:
             return f"the program keeps dying; {self._diagnosis}"
         if not self.working:
-            if not self._source.owned:
-                return self._diagnosis or f"connecting to {self._program.launch.socket}"
-            return self._mistakes.reason
+            return self._mistakes.reason if self._source.owned else self._diagnosis
         if not any(peer.ready.ready for peer in self.working):
             return f"the program says: {self.working[0].ready.reason or 'not ready'}"
         return ""
@@ -199,7 +197,8 @@ class Places:
         if self._logged:
             log.info("%s: connected to %s again", self._program.kind, self._program.launch.socket)
             self._logged = ""
-        if len(self.working) == 1:
+        if self._diagnosis:
+            self._diagnosis = ""
             self._customer.ready_changed()
         self.start()
 
@@ -220,12 +219,13 @@ class Places:
 
     def _replace_outdated(self, current: Signature) -> None:
         """`current` is that of a peer which has just started."""
+        self._replacing = False
         outdated = self._outdated(current)
         if outdated is not None:
             log.info("%s: the program file changed; a process is replaced", self._program.kind)
             outdated.retire()
-        self._replacing = self._outdated(current) is not None
-        self.start()
+            self._replacing = self._outdated(current) is not None
+            self.start()
 
     # ---- what follows a death ----
 

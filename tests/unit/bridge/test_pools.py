@@ -188,7 +188,7 @@ async def test_while_the_changed_file_can_t_be_started_the_old_program_serves_on
             pass
 
 
-async def test_a_program_file_that_changes_is_picked_up(provide, script, impatient):
+async def test_a_program_file_that_changes_is_picked_up(provide, runtime, script, impatient, until):
     loop = "#!/bin/bash\nwhile read -r line; do echo '{\"status\":%d}'; done\n"
     path = script(loop % 1)
     program = await provide(mode="stream", command=path, processes=2)
@@ -200,7 +200,10 @@ async def test_a_program_file_that_changes_is_picked_up(provide, script, impatie
     async with asyncio.timeout(30):
         while await program.status() != b"22":
             pass
+    await until(lambda: program.provider.view().pools[0].running == 2)
     assert [await program.status() for _ in range(4)] == [b"22"] * 4
+    await until(lambda: len(runtime.processes) == 2)
+    assert program.provider.view().pools[0].spares == 0
 
 
 # ---- readiness ----
@@ -407,6 +410,23 @@ async def test_spares_get_no_requests_and_are_told_of_edits(provide, caplog, unt
     pool = program.provider.view().pools[0]
     assert (pool.wanted, pool.running, pool.spares, len(pool.processes)) == (1, 1, 2, 3)
     assert program.provider.credit == 1
+
+
+async def test_a_changed_program_file_replaces_the_spares_too(provide, runtime, script, impatient, until):
+    loop = "#!/bin/bash\nwhile read -r line; do echo '{\"status\":%d}'; done\n"
+    path = script(loop % 1)
+    program = await provide(mode="stream", command=path, processes=2, spares=2)
+    await until(lambda: program.provider.view().pools[0].spares == 2)
+    old = {peer.pid for peer in program.provider.view().pools[0].processes}
+
+    script(loop % 22, "next")
+    Path(path).with_name("next").rename(path)
+    await program.run()
+
+    await until(lambda: not old & {process.pid for process in runtime.processes})
+    await until(lambda: len(runtime.processes) == 4)
+    pool = program.provider.view().pools[0]
+    assert (pool.running, pool.spares, pool.restarts) == (2, 2, 0)
 
 
 # ---- view and change ----

@@ -198,6 +198,20 @@ async def test_a_request_past_its_deadline_costs_the_connection_and_its_late_ans
     await until(lambda: sidecar.connections == 1)
 
 
+async def test_a_connection_that_is_replaced_on_purpose_leaves_the_kind_ready(provide, sidecar, address):
+    await sidecar.listen(address)
+    program = await provide(**to(address))
+    await program.run()
+    told = []
+    program.provider.on_ready_change = lambda: told.append(True)
+
+    await program.run(b'"hold"', seconds=0.05)
+    assert await program.provider.ready()
+    await program.run()
+
+    assert told == []
+
+
 async def test_a_program_that_announced_cancel_is_told_and_its_connection_kept(provide, sidecar, address, until):
     sidecar.hello = b'{"hello":{"cancel":true}}\n'
     await sidecar.listen(address)
