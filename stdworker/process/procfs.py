@@ -10,6 +10,7 @@ class Stat(NamedTuple):
     zombie: bool
     group: int
     session: int
+    sleeps: bool
 
 
 def environment(pid: int) -> bytes:
@@ -24,7 +25,9 @@ def name(pid: int) -> str:
 
 def stat(pid: int) -> Stat | None:
     fields = _read(pid, "stat").rpartition(b")")[2].split()
-    return Stat(fields[0] in (b"Z", b"X"), int(fields[2]), int(fields[3])) if len(fields) > 3 else None
+    if len(fields) < 4:
+        return None
+    return Stat(fields[0] in (b"Z", b"X"), int(fields[2]), int(fields[3]), sleeps=fields[0] == b"S")
 
 
 def _read(pid: int, file: str) -> bytes:

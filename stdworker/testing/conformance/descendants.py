@@ -2,71 +2,34 @@
 
 from __future__ import annotations
 
-import os
-import signal
 from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
-from typing import NamedTuple
 
-ROUNDS_MAX = 10  # of looking for what a program that forks on and on has left
-
-PROC = Path("/proc")
-
-
-class _Process(NamedTuple):
-    pid: int
-    name: str
-    state: str
-    group: int
-    session: int
+from stdworker.process import procfs
 
 
 def descendants(leader: int, mark: str) -> list[str]:
     """What is alive of the leader's group and session, and what left both but has `mark` in its environment."""
     return [
-        f"{process.name} ({process.pid})"
-        for process in _processes()
-        if process.pid != leader
-        and process.state not in "ZX"
-        and (leader in (process.group, process.session) or _is_marked(process.pid, mark))
+        f"{procfs.name(pid)} ({pid})"
+        for pid, found in _processes()
+        if pid != leader and not found.zombie and (leader in (found.group, found.session) or _is_marked(pid, mark))
     ]
-
-
-def kill_marked(mark: str) -> None:
-    """Kill what is left of a program, wherever it went, until nothing new appears."""
-    for _ in range(ROUNDS_MAX):
-        marked = [
-            process.pid for process in _processes() if process.state not in "ZX" and _is_marked(process.pid, mark)
-        ]
-        if not marked:
-            return
-        for pid in marked:
-            with suppress(ProcessLookupError, PermissionError):
-                os.kill(pid, signal.SIGKILL)
 
 
 def is_idle(leader: int) -> bool:
     """Does everything in the leader's group sleep?"""
-    group = [process for process in _processes() if process.group == leader]
-    return bool(group) and all(process.state in "SZ" for process in group)
+    group = [found for _, found in _processes() if found.group == leader]
+    return bool(group) and all(found.sleeps or found.zombie for found in group)
 
 
-def _processes() -> Iterator[_Process]:
-    for folder in PROC.iterdir():
+def _processes() -> Iterator[tuple[int, procfs.Stat]]:
+    for folder in Path("/proc").iterdir():
         if folder.name.isdigit():
-            try:
-                head, _, rest = (folder / "stat").read_text().rpartition(")")
-            except OSError:
-                continue
-            fields = rest.split()
-            yield _Process(
-                int(folder.name), head.partition("(")[2], fields[0], group=int(fields[2]), session=int(fields[3])
-            )
+            found = procfs.stat(int(folder.name))
+            if found is not None:
+                yield int(folder.name), found
 
 
 def _is_marked(pid: int, mark: str) -> bool:
-    try:
-        return mark.encode() in (PROC / str(pid) / "environ").read_bytes().split(b"\0")
-    except OSError:
-        return False
+    return mark.encode() in procfs.environment(pid).split(b"\0")

@@ -19,7 +19,6 @@ from stdworker.model.kind import Stage, Transition
 from stdworker.model.manifest import Reaction
 from stdworker.model.resource import Operation, Resource
 from stdworker.model.task import ReactionRequest
-from stdworker.testing.conformance.descendants import kill_marked
 from stdworker.testing.conformance.exchange import Ending, Exchange, is_decisive, judge_answer, judge_oneshot
 from stdworker.testing.conformance.peer import Peer
 from stdworker.testing.conformance.reproduce import call_command, pipe_command
@@ -36,7 +35,7 @@ STATUS = RawJson(b'{"check":true}')  # of resources that are said to have one
 class Lab:
     """Runs the program of one subject. Each process that it starts is ended with the case that asked for it.
 
-    `mark` is in the environment of all of them. `made` are the resources that exist now, if the program makes any.
+    `mark` is in the environment of all of them, for a program that wants to know. `made` are the resources that exist now, if the program makes any.
     """
 
     def __init__(self, subject: Subject, runtime: BridgeRuntime) -> None:
@@ -229,7 +228,6 @@ class Lab:
             yield peer
         finally:
             await self.runtime.stop(process, (), killed_by="shutdown")
-            kill_marked(self.mark)
 
 
 def _input(reaction: Reaction) -> RawJson | None:
