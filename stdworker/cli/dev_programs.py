@@ -60,10 +60,10 @@ class Programs:
             return
         other = self.on_path.get(answer.pair) or self.described.get(answer.pair)
         if other is not None:
-            self.mistakes.add(f"{program} describes {answer.pair}, but so does {other.declared_by or other.program}")
+            self.mistakes.add(f"{program} describes {answer.pair}, which {other.program} is already")
             return
-        self.described[answer.pair] = ProgramKind(answer.pair, program, answer, f"what {program} describes")
-        self.declare(self.described[answer.pair])
+        kind = self.described[answer.pair] = ProgramKind(answer.pair, program, answer, "describe")
+        self.declare(kind)
 
     def declare(self, kind: ProgramKind) -> None:
         assert kind.kind_file is not None

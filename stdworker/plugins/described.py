@@ -20,7 +20,6 @@ from stdworker.plugins.program_kinds import PREFIX, Found, ProgramKind, kind_fil
 
 AT_ONCE_MAX = 16
 TEXT_BYTES_MAX = 64 << 20  # of a program, searched for words
-
 STATES_MAX = 10_000  # of programs whose words and answers are remembered
 
 Answer = KindFile | NotDescribed | ConfigError
@@ -62,7 +61,7 @@ def declaration(program: Path) -> KindFile:
     if not isinstance(answer, KindFile):
         raise refusal(program, answer)
     if program.name.startswith(PREFIX):
-        _check_agreement(program, KindVersion.parse(program.name.removeprefix(PREFIX)), answer.pair)
+        _check_agreement(program, kind_named(program.name), answer.pair)
     return answer
 
 

@@ -68,8 +68,7 @@ def find_program_kinds(folders: Iterable[Path]) -> list[Found]:
             if pair is None:
                 nameless.append(item)
             elif pair in found:
-                first, place = found[pair]
-                found[pair] = _shadowing(pair, (first, place), _place(item, folder)), place
+                found[pair] = _shadowing(pair, *found[pair], _place(item, folder))
             else:
                 found[pair] = item, folder
     return [*nameless, *(item for item, _ in found.values())]
@@ -83,10 +82,9 @@ def _distinct(folders: Iterable[Path]) -> list[Path]:
     return list(names.values())
 
 
-def _shadowing(pair: KindVersion, first: tuple[Found, Path], loser: str) -> Found:
-    item, folder = first
-    _warn(f"{pair}: {loser} is not used, {_place(item, folder)} comes first")
-    return replace(item, shadows=(*item.shadows, loser)) if isinstance(item, ProgramKind) else item
+def _shadowing(pair: KindVersion, first: Found, folder: Path, loser: str) -> tuple[Found, Path]:
+    _warn(f"{pair}: {loser} is not used, {_place(first, folder)} comes first")
+    return (replace(first, shadows=(*first.shadows, loser)) if isinstance(first, ProgramKind) else first), folder
 
 
 @lru_cache(maxsize=WARNINGS_MAX)
@@ -108,13 +106,12 @@ def kind_file_beside(program: Path) -> KindFile | None:
     """The kind file that describes an executable, if there is one. Raises ConfigError if it is malformed."""
     told = (program.name, program.name.removeprefix(PREFIX), program.stem)
     names = [name for name in _names(program.parent) if (match := KIND_FILE.fullmatch(name)) and match["pair"] in told]
+    if not names:
+        return None
     if len(names) > 1:
         raise ConfigError(f"{program.parent} has {len(names)} kind files for {program.name}: {', '.join(names)}")
-    return (
-        _kind_file(program.parent / names[0], _pair(program.parent / names[0], _told_by(names[0])[1]))
-        if names
-        else None
-    )
+    path = program.parent / names[0]
+    return _kind_file(path, _pair(path, _told_by(path.name)[1]))
 
 
 def missing_folders(kinds_path: Iterable[Path]) -> Iterator[ConfigError]:

@@ -131,6 +131,12 @@ def test_a_name_on_path_and_the_description_must_agree(program):
         program_items(path)
 
 
+def test_a_name_that_can_be_no_kind_is_compared_as_the_program_is_asked_under(program):
+    kind, _ = program_items(program({"describe": MANIFEST}, name="stdworker-kind-Spoken"))
+
+    assert kind.name == "spoken@1"
+
+
 @pytest.mark.parametrize("name", ["plain.txt", "nowhere", "."])
 def test_what_is_no_executable_is_refused(program, tmp_path, name):
     program({}, name="plain.txt", mode=0o644)
