@@ -1,0 +1,135 @@
+"""`stdworker new`: what is made works at once, under everything that the tools may do with it."""
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+BIN = Path(sys.executable).parent
+HANG_SECONDS = 60
+TOOLS = {"bash": ("jq",), "node": ("node",), "python": ("python3",), "go": ("go", "make"), "c": ("cc", "make")}
+EVERY_WAY = [(language, mode) for language in TOOLS for mode in ("oneshot", "stream")]
+SANITIZED = "CFLAGS=-Wall -Wextra -Wconversion -Werror -g -fsanitize=address,undefined -fno-sanitize-recover"
+
+pytestmark = pytest.mark.slow
+
+
+def run(folder, *command, text_in=None):
+    environment = os.environ | {"PATH": f"{BIN}{os.pathsep}{os.environ['PATH']}"}
+    told = {"capture_output": True, "text": True, "input": text_in, "timeout": HANG_SECONDS}
+    return subprocess.run(command, cwd=folder, env=environment, check=False, **told)
+
+
+@pytest.fixture
+def made(tmp_path):
+    """Makes and builds a kind called thing; answers its folder."""
+
+    def make(language, *options):
+        missing = [tool for tool in TOOLS[language] if shutil.which(tool) is None]
+        if missing and language != "go" and os.environ.get("CI"):
+            pytest.fail(f"CI must have {', '.join(missing)}")
+        if missing:
+            pytest.skip(f"NOT TESTED: the {language} template needs {', '.join(missing)}, not installed here")
+        done = run(tmp_path, "stdworker", "new", language, "thing", *options)
+        assert done.returncode == 0, done.stdout + done.stderr
+        folder = tmp_path / "thing"
+        if (folder / "Makefile").exists():
+            built = run(folder, "make", *([SANITIZED] if language == "c" else []))
+            assert built.returncode == 0, built.stdout + built.stderr
+        return folder
+
+    return make
+
+
+@pytest.mark.parametrize(("language", "mode"), EVERY_WAY)
+def test_its_own_test_passes_with_the_check_in_it(made, language, mode):
+    tested = run(made(language, "--mode", mode), "./test_thing.py", "-v")
+
+    assert tested.returncode == 0, tested.stdout + tested.stderr
+    assert "test_it_keeps_to_the_protocol (__main__.Promises" in tested.stderr
+
+
+@pytest.mark.parametrize("language", TOOLS)
+def test_the_check_has_nothing_to_say_against_it(made, language):
+    checked = run(made(language), "stdworker", "check", "./thing")
+
+    assert checked.returncode == 0, checked.stdout
+    assert not re.search(r"^(?:warn|fail)", checked.stdout, re.MULTILINE), checked.stdout
+
+
+def test_its_own_test_fails_when_the_program_breaks_a_promise(made):
+    folder = made("python")
+    program = folder / "thing"
+    program.write_text(program.read_text().replace('"Hello"', '"Hi"').replace("}, {name}!", "}; {name}!"))
+
+    tested = run(folder, "./test_thing.py")
+
+    assert tested.returncode == 1
+    assert "FAIL: test_it_greets_whom_the_spec_names" in tested.stderr
+
+
+def test_a_command_that_fails_in_a_bash_program_ends_one_request_and_is_tried_again(made):
+    for mode in ("oneshot", "stream"):
+        folder = made("bash", "--mode", mode)
+        program = folder / "thing"
+        program.write_text(program.read_text().replace("  jq -c '{log:", "  ls /nowhere/at-all\n\n  jq -c '{log:"))
+
+        called = run(folder, "stdworker", "call", "--repeat", "2", "--spec", '{"name": "Ada"}', "./thing")
+
+        assert called.returncode == 1, called.stdout
+        assert called.stdout.count("transient in") == 2
+        shutil.rmtree(folder)
+
+
+def test_a_panic_in_a_go_program_ends_one_request_and_is_tried_again(made):
+    folder = made("go")
+    program = folder / "thing.go"
+    program.write_text(program.read_text().replace('\ttell("debug"', '\tpanic("no luck")\n\ttell("debug"'))
+    assert run(folder, "make").returncode == 0
+
+    called = run(folder, "stdworker", "call", "--spec", '{"name": "Ada"}', "./thing")
+
+    assert called.returncode == 1, called.stdout
+    assert "no luck" in called.stdout
+
+
+def test_the_c_program_reads_nothing_beyond_a_request_that_is_cut_anywhere(made):
+    tricky = r'{"name":"\"}]","deep":[{"x":[1,2.50]},null]}'
+    request = r'{"id":"a","spec":%s,"reaction":"work","config":{"greeting":"\\"}}' % tricky
+    lines = "\n".join(request[:end] for end in range(1, len(request) + 1))
+
+    answered = run(made("c"), "./thing", text_in=lines)  # no newline at the end: that counts too
+
+    assert (answered.returncode, answered.stderr) == (0, "")
+    assert r'{"id":"a","status":{"text":"\\, \"}]!"},"conditions":[' in answered.stdout.splitlines()[-1]
+
+
+@pytest.mark.xdist_group("dev")
+@pytest.mark.parametrize("language", ["bash", "node"])
+def test_dev_makes_its_example_ready(made, language):
+    environment = os.environ | {"LISTEN_ADDR": "127.0.0.1:0", "BROKER_ADDR_LISTEN": "127.0.0.1:0"}
+    dev = subprocess.Popen(
+        [str(BIN / "stdworker"), "dev", "."],
+        cwd=made(language),
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    )
+    hung = threading.Timer(HANG_SECONDS, dev.kill)
+    hung.start()
+    try:
+        assert any("thing/example: Ready" in line for line in dev.stdout)
+    finally:
+        dev.send_signal(signal.SIGINT)
+        dev.stdout.read()
+        assert dev.wait() == 0
+        hung.cancel()
+        dev.stdout.close()
