@@ -23,6 +23,7 @@ from stdworker.errors import SettingsError, StdworkerError
 from stdworker.host.loader import Plugins
 from stdworker.host.registry import Registry
 from stdworker.model.settings import Environment, WorkerSettings
+from stdworker.process.orphans import reap_as_init
 
 VARIABLES = {
     "BROKER_ADDR": "Where the broker listens: http://host:port, https://host:port, unix:///path. Required.",
@@ -49,6 +50,7 @@ ELSEWHERE = {  # commands that load what only they need
     "check": "stdworker.cli.check",
     "dev": "stdworker.cli.dev",
     "doctor": "stdworker.cli.doctor",
+    "explain": "stdworker.cli.explain",
     "new": "stdworker.cli.new",
     "replay": "stdworker.cli.replay",
     "status": "stdworker.cli.status",
@@ -152,7 +154,8 @@ async def _serve(registry: Registry, settings: WorkerSettings, plugins: Plugins)
     options = WorkerOptions.of(settings, observer=plugins.observer(), collectors=[PluginMetrics(plugins)])
     serving = asyncio.create_task(serve(registry, stop=stop, settings=settings, options=options))
     received = drain_then_abort(stop.set, serving.cancel)
-    await asyncio.wait({serving})
+    async with reap_as_init():
+        await asyncio.wait({serving})
     if serving.cancelled():
         return 128 + received[-1]
     serving.result()
