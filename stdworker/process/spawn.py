@@ -7,6 +7,7 @@ among them, hold locks, and some of those children die before exec.
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import signal
 import subprocess
@@ -23,6 +24,10 @@ from stdworker.process.pipes import PipeReader, PipeWriter
 
 Explain = Callable[[Exit], str]
 
+log = logging.getLogger("stdworker.process")
+
+LOST_STATUS = 255
+_LOST_CAUSE = "the real one is lost: something in the worker waits for every child, or ignores SIGCHLD"
 _RESTORED_BY_SUBPROCESS = (signal.SIGPIPE, getattr(signal, "SIGXFZ", None), getattr(signal, "SIGXFSZ", None))
 
 
@@ -87,7 +92,12 @@ class Process:
         self._loop.remove_reader(self._pidfd)
         if self.exited.done():
             return
-        ended = Exit.from_returncode(_peek(self._pidfd), self.killed_by)
+        returncode = _peek(self._pidfd)
+        if returncode is None:
+            log.error("the exit status of process %d was taken by something else in this process", self.pid)
+            self.exited.set_result(Exit(LOST_STATUS, None, self.killed_by, _LOST_CAUSE))
+            return
+        ended = Exit.from_returncode(returncode, self.killed_by)
         if ended.code != 0 and self.killed_by is None:
             ended = replace(ended, cause=self._explain(ended))
         self.exited.set_result(ended)
@@ -143,14 +153,14 @@ def _popen(command: Command, stdin: int, stdout: int, stderr: int) -> subprocess
         signal.pthread_sigmask(signal.SIG_SETMASK, mask)
 
 
-def _peek(pidfd: int) -> int:
-    """The exit code of a zombie, which stays one."""
+def _peek(pidfd: int) -> int | None:
+    """The exit code of a zombie, which stays one; None when somebody else has waited for it."""
     try:
         found = os.waitid(os.P_PIDFD, pidfd, os.WEXITED | os.WNOWAIT | os.WNOHANG)
-    except ChildProcessError:  # somebody else waited for our child
-        return 255
+    except ChildProcessError:
+        return None
     if found is None:
-        return 255
+        return None
     return found.si_status if found.si_code == os.CLD_EXITED else -found.si_status
 
 

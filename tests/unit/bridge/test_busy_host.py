@@ -1,0 +1,202 @@
+"""A host that can't start another process now, or does a lot beside, is no reason to lose a task."""
+
+import asyncio
+import contextlib
+import errno
+import os
+import resource
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from stdworker.bridge import BridgeRuntime, ProgramProvider
+from stdworker.errors import Retry
+from stdworker.model.config import ProviderConfig
+from stdworker.model.json_text import dumps
+from stdworker.model.kind import KindVersion
+
+pytestmark = pytest.mark.anyio
+
+HANG_SECONDS = 60
+TASKS = 300
+BUSY = """
+import asyncio, grpc, grpc.aio
+from stdworker.bridge import BridgeRuntime, ProgramProvider
+from stdworker.model.config import ProviderConfig
+from stdworker.model.json_text import dumps
+from stdworker.model.kind import KindVersion, Stage, Trigger
+from stdworker.model.resource import Resource
+from stdworker.model.task import ReactionRequest
+
+KIND = KindVersion("greeter")
+PATH = "/echo.Echo/Talk"
+
+async def talk(requests, context):
+    async for request in requests:
+        yield request
+
+async def chatter(call, done):
+    while not done.is_set():
+        await call.write(b"x" * 1000)
+        assert await call.read() == b"x" * 1000
+    await call.done_writing()
+    assert await call.read() is grpc.aio.EOF
+
+async def main():
+    server = grpc.aio.server()
+    handler = grpc.stream_stream_rpc_method_handler(talk)
+    server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler("echo.Echo", {"Talk": handler}),))
+    port = server.add_insecure_port("127.0.0.1:0")
+    await server.start()
+    done = asyncio.Event()
+    async with grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel:
+        chatters = [asyncio.create_task(chatter(channel.stream_stream(PATH)(), done)) for _ in range(4)]
+        provider = ProgramProvider(KIND, run=BridgeRuntime())
+        default = ProviderConfig(dumps({"command": "true"}))
+        request = ReactionRequest(
+            Stage.WORK, Trigger.SPEC_CHANGE, "work", KIND, Resource("u", "greeter", "ada"), default=default
+        )
+        left = iter(range(TASKS))
+
+        async def run_some():
+            for _ in left:
+                result = await provider.run(request)
+                assert result.failure is None, result.failure
+
+        await asyncio.gather(*(run_some() for _ in range(16)))
+        done.set()
+        await asyncio.gather(*chatters)
+        await provider.close()
+    await server.stop(0)
+    print("all done")
+
+asyncio.run(main())
+""".replace("TASKS", str(TASKS))
+
+
+def test_programs_start_beside_busy_grpc_streams_without_a_word_on_stderr():
+    ran = subprocess.run([sys.executable, "-c", BUSY], capture_output=True, timeout=HANG_SECONDS, check=False)
+
+    assert (ran.returncode, ran.stdout, ran.stderr) == (0, b"all done\n", b"")
+
+
+def test_programs_are_started_by_vfork():
+    assert subprocess._USE_VFORK  # the other condition, no preexec_fn and the like, is tests/tidy's
+
+
+@pytest.mark.parametrize("free", range(0, 20, 2))
+async def test_a_worker_out_of_descriptors_stays_up_and_goes_on_once_it_has_some(provide, free):
+    program = await provide(command="true")
+    await program.provider.ready()
+
+    with only_descriptors(free):
+        result = await program.run()
+
+    assert result.failure is None or (type(result.failure), result.failure.code) == (Retry, "spawn_refused")
+    assert result.failure is None or free < 18
+    assert (await program.run()).failure is None
+
+
+@pytest.mark.parametrize("number", [errno.EAGAIN, errno.ENOMEM, errno.ENFILE])
+async def test_a_host_that_refuses_a_process_for_now_fails_the_task_for_now(provide, monkeypatch, number):
+    program = await provide(command="true")
+    assert (await program.run()).failure is None
+
+    def refuse(*_, **__):
+        raise OSError(number, os.strerror(number))
+
+    with monkeypatch.context() as patched:
+        patched.setattr(subprocess, "Popen", refuse)
+        failure = (await program.run()).failure
+
+    assert (type(failure), failure.code) == (Retry, "spawn_refused")
+    assert os.strerror(number) in failure.message
+    assert (await program.run()).failure is None
+
+
+@contextlib.contextmanager
+def only_descriptors(free):
+    """So many can still be opened."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (256, hard))
+    taken = []
+    with contextlib.suppress(OSError):
+        while True:
+            taken.append(os.open("/dev/null", os.O_RDONLY))
+    for _ in range(free):
+        os.close(taken.pop())
+    try:
+        yield
+    finally:
+        for fd in taken:
+            os.close(fd)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+# ---- signals ----
+
+IGNORING = """
+import os, signal, sys
+for number in (signal.SIGCHLD, signal.SIGHUP, signal.SIGPIPE):
+    signal.signal(number, signal.SIG_IGN)
+os.execv(sys.executable, [sys.executable, "-m", "stdworker", "call", "--output", "json", *sys.argv[1:]])
+"""
+IGNORED = 'printf \'{"status":"%s"}\\n\' $(grep SigIgn /proc/self/status | cut -f 2)'
+
+
+@pytest.mark.parametrize("mode", ["oneshot", "stream"])
+def test_a_worker_started_with_signals_ignored_learns_statuses_and_passes_none_of_it_on(tmp_path, mode):
+    program = tmp_path / "program"
+    end = "exit 7" if mode == "oneshot" else "read -r _"
+    program.write_text(f"#!/bin/bash\nread -r _\n{IGNORED}\n{end}\n")
+    program.chmod(0o755)
+    command = [sys.executable, "-c", IGNORING, "--mode", mode, str(program)]
+
+    ran = subprocess.run(command, capture_output=True, text=True, timeout=HANG_SECONDS, check=False)
+
+    if mode == "oneshot":
+        assert '"exit":{"code":7' in ran.stdout.replace(" ", "")
+    else:
+        assert int(ran.stdout.replace(" ", "").partition('"status":"')[2][:16], 16) & ~(0b11 << 31) == 0
+    assert "Traceback" not in ran.stderr
+
+
+async def test_an_exit_status_that_something_else_took_is_said_to_be_lost(provide, monkeypatch):
+    program = await provide(command="true")
+    await program.run()
+    before = signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    try:
+        failure = (await program.run()).failure
+    finally:
+        signal.signal(signal.SIGCHLD, before)
+
+    assert "exit status 255; the real one is lost: something in the worker waits for every child" in failure.message
+
+
+async def test_a_terminal_s_interrupt_reaches_no_program(provide, runtime, until):
+    program = await provide(command="sleep", args=["1000"])
+    running = asyncio.create_task(program.run())
+    await until(lambda: runtime.processes)
+    (process,) = runtime.processes
+
+    assert os.getsid(process.pid) != os.getsid(0)
+    assert os.getpgid(process.pid) != os.getpgid(0)
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+
+
+async def test_two_runtimes_in_one_process_leave_each_other_s_programs_alone(mark, until):
+    providers = [ProgramProvider(KindVersion("greeter"), run=BridgeRuntime()) for _ in range(2)]
+    for provider in providers:
+        await provider.on_config(ProviderConfig(dumps({"command": "cat", "mode": "stream"})))
+    runtimes = [provider._runtime for provider in providers]
+    await until(lambda: all(runtime.processes for runtime in runtimes))
+    (kept,) = runtimes[1].processes
+
+    await providers[0].close()
+
+    assert kept.alive
+    await providers[1].close()
