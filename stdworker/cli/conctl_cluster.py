@@ -31,7 +31,7 @@ def _member(member: Seen) -> list[str]:
         member["version"],
         age(member["started_at"]),
         f"{member['heartbeat_age']:.0f}s",
-        str(len(member["workers"])),
+        str(len(member["workers"]) + member["unlisted_workers"]),
         str(member["in_flight"]),
     ]
 

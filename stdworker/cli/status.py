@@ -15,6 +15,7 @@ from stdworker.cli.status_output import one_worker, several_workers
 from stdworker.worker.local_socket import SUFFIX, is_private, living_sockets, runtime_folders
 
 ANSWER_SECONDS = 5.0
+ANSWER_BYTES_MAX = 64 << 20
 
 
 class _LocalConnection(http.client.HTTPConnection):
@@ -46,7 +47,16 @@ def status(pid: int | None, addr: str | None, output: str) -> None:
         for document in found:
             click.echo(json.dumps(document))
     else:
-        click.echo("\n".join(one_worker(found[0]) if len(found) == 1 else several_workers(found)))
+        click.echo("\n".join(_text(found)))
+
+
+def _text(found: list[dict[str, Any]]) -> list[str]:
+    try:
+        return list(one_worker(found[0]) if len(found) == 1 else several_workers(found))
+    except (KeyError, TypeError) as error:
+        versions = ", ".join(sorted({str(worker.get("version")) for worker in found}))
+        text = f"the answer is not one of this version's workers (they say {versions}; {error!r}): try --output json"
+        raise click.ClickException(text) from None
 
 
 def _ask_address(address: str) -> dict[str, Any]:
@@ -83,7 +93,7 @@ def _ask(connection: http.client.HTTPConnection) -> dict[str, Any]:
     try:
         connection.request("GET", "/status")
         answer = connection.getresponse()
-        body = answer.read()
+        body = answer.read(ANSWER_BYTES_MAX)
         if answer.status != http.client.OK:
             raise ValueError(f"it answers {answer.status} {answer.reason} to GET /status")
         document: dict[str, Any] = json.loads(body)

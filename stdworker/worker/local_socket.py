@@ -24,9 +24,14 @@ log = logging.getLogger("stdworker.worker")
 
 
 def runtime_folders(variables: Mapping[str, str]) -> list[Path]:
-    """Where sockets are: a worker takes the first folder that it can have, `stdworker status` looks into all."""
-    session = variables.get("XDG_RUNTIME_DIR") or f"/run/user/{os.geteuid()}"
-    return [Path(session, "stdworker"), Path(tempfile.gettempdir(), f"stdworker-{os.geteuid()}")]
+    """Where sockets are: a worker takes the first folder that it can have, `stdworker status` looks into all.
+
+    The folder of a login session counts only if it is this user's: `sudo` may hand on another one's.
+    """
+    user = os.geteuid()
+    session = Path(variables.get("XDG_RUNTIME_DIR") or f"/run/user/{user}")
+    own = Path(tempfile.gettempdir(), f"stdworker-{user}")
+    return [session / "stdworker", own] if is_private(session) else [own]
 
 
 class LocalSocket:

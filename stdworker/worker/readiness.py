@@ -142,18 +142,24 @@ class Readiness:
                 level = logging.INFO if self._slots[pair].config == NO_CONFIG else logging.WARNING
                 unready.setdefault((self.reason(pair), level), []).append(str(pair))
         for (reason, level), pairs in unready.items():
-            log.log(level, "not ready yet: %s", ": ".join(filter(None, (", ".join(pairs), reason))))
+            log.log(level, "not ready yet: %s", _joined(", ".join(pairs), reason))
         self._last = {pair: (self[pair], self.reason(pair)) for pair in self._polls}
 
     def tell(self, pair: KindVersion) -> None:
         """Say how ready a pair is now."""
         ready, reason = self[pair], self.reason(pair)
-        if self._last is not None and self._last[pair] != (ready, reason):
+        if self._last is not None and self._last[pair] != (ready, reason) and not self.draining:
             self._last[pair] = ready, reason
-            level = logging.INFO if ready or self.draining else logging.WARNING
-            log.log(level, "%s is %s", pair, "ready" if ready else ": ".join(filter(None, ("not ready", reason))))
+            if ready:
+                log.info("%s is ready", pair)
+            else:
+                log.warning("%s is %s", pair, _joined("not ready", reason))
         self._told(pair, ready, reason)
 
     def _answered(self, pair: KindVersion) -> None:
         self._asked[pair].set()
         self.tell(pair)
+
+
+def _joined(what: str, reason: str) -> str:
+    return f"{what}: {reason}" if reason else what

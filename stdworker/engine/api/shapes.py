@@ -385,7 +385,10 @@ class WorkerView(Struct):
 
 
 class MemberView(Struct):
-    """A process of the engine and the workers that it holds; one that said nothing for a while is lost."""
+    """A process of the engine and the workers that it holds; one that said nothing for a while is lost.
+
+    The workers of a process that holds very many are not all listed; `unlisted_workers` counts the others.
+    """
 
     member_id: str
     version: str
@@ -397,6 +400,7 @@ class MemberView(Struct):
     heartbeat_age: float
     in_flight: int
     workers: list[WorkerView]
+    unlisted_workers: int
 
 
 class Members(Struct):

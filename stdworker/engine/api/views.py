@@ -132,6 +132,7 @@ def member(record: MemberRecord, now_ms: int) -> shapes.MemberView:
         heartbeat_age=age_ms / 1000,
         in_flight=sum(worker.in_flight for worker in record.workers),
         workers=[_worker(worker, record.reported_at_ms, age_ms) for worker in record.workers],
+        unlisted_workers=record.unlisted_workers,
     )
 
 

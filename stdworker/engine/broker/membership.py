@@ -9,6 +9,7 @@ import os
 import socket
 import time
 from collections.abc import Callable
+from itertools import accumulate
 
 import stdworker
 from stdworker.engine.broker.session import Session
@@ -18,6 +19,7 @@ from stdworker.errors import StdworkerError
 
 REPORT_SECONDS = 5.0
 GAP_SECONDS = 0.25  # between two reports, however much changes
+PAIRS_MAX = 10_000  # kinds of workers in one report
 
 log = logging.getLogger("stdworker.broker")
 
@@ -58,7 +60,9 @@ class Membership:
             log.warning("this process is listed for a while longer: %s", error)
 
     def report(self) -> MemberRecord:
-        workers = sorted(map(self._worker, self._sessions), key=lambda worker: worker.name)
+        sessions = sorted(self._sessions, key=lambda session: session.opened_at)
+        reach = accumulate(len(session.pairs) for session in sessions)
+        listed = [session for session, pairs in zip(sessions, reach, strict=True) if pairs <= PAIRS_MAX]
         return MemberRecord(
             self._broker,
             stdworker.__version__,
@@ -66,7 +70,8 @@ class Membership:
             os.getpid(),
             self.draining,
             self._started_at_ms,
-            workers,
+            [self._worker(session) for session in listed],
+            unlisted_workers=len(sessions) - len(listed),
         )
 
     def _worker(self, session: Session) -> WorkerRecord:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from stdworker.engine.broker.outbox import Outbox
-from stdworker.engine.broker.subscription import Subscription
+from stdworker.engine.broker.subscription import Subscription, plain
 from stdworker.model.kind import KindVersion, Stage
 from stdworker.model.task import Lease
 
@@ -86,7 +86,7 @@ class Session:
         slots = self.pairs.get(pair)
         if slots is None:
             return False
-        slots.ready, slots.reason = ready, reason[:REASON_CHARACTERS_MAX]
+        slots.ready, slots.reason = ready, plain(reason, REASON_CHARACTERS_MAX)
         if limit > 0:
             slots.limit = min(limit, self.inflight_max)
         return True

@@ -44,8 +44,8 @@ def parse_subscribe(message: pb.WorkStreamClientMsg, extensions: frozenset[str],
         inflight_max=inflight_max,
         resumed=tuple(Lease(task.lease_token, task.claim_epoch) for task in told.resumed),
         extensions=extensions,
-        version=_plain(told.worker_info.version),
-        hostname=_plain(told.worker_info.hostname),
+        version=plain(told.worker_info.version, NAME_CHARACTERS_MAX),
+        hostname=plain(told.worker_info.hostname, NAME_CHARACTERS_MAX),
         pid=told.worker_info.pid,
     )
 
@@ -68,10 +68,11 @@ def _pairs(told: pb.Subscribe, inflight_max: int) -> dict[KindVersion, int]:
 
 
 def _name(info: pb.WorkerInfo, peer: str) -> str:
-    """What the worker calls itself, fit for a log line."""
+    """What the worker calls itself."""
     told = info.name or (f"{info.hostname}:{info.pid}" if info.hostname else peer)
-    return _plain(told)
+    return plain(told, NAME_CHARACTERS_MAX)
 
 
-def _plain(text: str) -> str:
-    return "".join(c if c.isprintable() else "?" for c in text[:NAME_CHARACTERS_MAX])
+def plain(text: str, characters_max: int) -> str:
+    """What a worker says, fit for one line of a log or a table."""
+    return "".join(c if c.isprintable() else "?" for c in text[:characters_max])

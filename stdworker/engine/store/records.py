@@ -289,7 +289,8 @@ class WorkerRecord:
 class MemberRecord:
     """An engine process and the workers that it holds, as it reported them.
 
-    Processes of several versions read each other's reports: what is added later needs a default.
+    Beyond a bound workers are only counted (`unlisted_workers`). Processes of several versions read each
+    other's reports: what is added later needs a default.
     """
 
     id: str
@@ -299,6 +300,7 @@ class MemberRecord:
     draining: bool
     started_at_ms: int
     workers: list[WorkerRecord]
+    unlisted_workers: int = 0
     reported_at_ms: int = 0
 
 

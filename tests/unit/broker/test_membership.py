@@ -63,6 +63,26 @@ async def test_a_base_worker_that_says_nothing_of_itself_is_reported_too(scene):
     assert seen.name
 
 
+async def test_a_report_is_bounded_and_counts_whom_it_leaves_out(scene, monkeypatch):
+    monkeypatch.setattr(membership, "PAIRS_MAX", 3)
+    for kinds in (["a", "b"], ["c"], ["d"]):
+        known = len(scene.broker.sessions)
+        scene.clock.now += 1
+        await scene.worker().subscribe(*kinds)
+        await scene.engine.until(lambda known=known: len(workers(scene)) > known or known == 2)
+    await scene.engine.until(lambda: any(m.unlisted_workers for m in scene.engine.members.values()))
+    assert [[k.pair.kind for k in worker.kinds] for worker in workers(scene)] == [["a", "b"], ["c"]]
+
+
+async def test_what_a_worker_says_holds_no_control_characters(scene):
+    worker = await scene.worker().subscribe()
+    await worker.send(interest=pb.Interest(kind="leaf", kind_version=1, reason="\x1b[31m" + "x" * 10_000))
+    await scene.engine.until(lambda: workers(scene) and workers(scene)[0].kinds[0].reason)
+    reason = workers(scene)[0].kinds[0].reason
+    assert reason.startswith("?[31mx")
+    assert len(reason) == 500
+
+
 async def test_the_ages_are_those_at_the_report(scene):
     await scene.worker().subscribe()
     await scene.engine.until(lambda: workers(scene))

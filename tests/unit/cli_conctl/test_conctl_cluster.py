@@ -34,6 +34,7 @@ MEMBER = {
     "heartbeat_age": 0.4,
     "in_flight": 3,
     "workers": [WORKER],
+    "unlisted_workers": 0,
 }
 
 

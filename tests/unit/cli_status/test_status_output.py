@@ -1,11 +1,13 @@
 """What `stdworker status` shows of a worker's document."""
 
 import copy
+import json
 import os
 
 import pytest
+from click.testing import CliRunner
 
-from stdworker.cli import status_output
+from stdworker.cli import status, status_output
 from stdworker.cli.status_output import duration, one_worker, several_workers
 
 KIND = {
@@ -117,6 +119,15 @@ def test_the_state_is_one_word_or_two(state, members):
 @pytest.mark.parametrize("provider", [None, {"error": "boom"}, "odd", 5, {"mine": 1}])
 def test_what_another_provider_shows_of_itself_disturbs_nothing(provider):
     assert "PROGRAM" not in text(changed(kinds=[KIND | {"provider": provider}]))
+
+
+@pytest.mark.parametrize("document", [{}, {"version": "9"}, WORKER | {"kinds": [{}]}])
+def test_an_answer_of_another_version_is_one_clear_line(document, monkeypatch):
+    monkeypatch.setattr(status, "_ask_local", lambda pid: [document])
+    done = CliRunner().invoke(status.status)
+    assert done.exit_code == 1
+    assert "try --output json" in done.stderr
+    assert json.loads(CliRunner().invoke(status.status, ["-o", "json"]).stdout) == document
 
 
 def test_several_workers_are_a_line_each():

@@ -7,16 +7,18 @@ import os
 import socket
 import stat
 import threading
-from pathlib import Path
+import urllib.request
 
 import pytest
 
+from stdworker.bridge import BridgeRuntime, ProgramProvider
 from stdworker.model.config import ProviderConfig
+from stdworker.model.json_text import dumps
 from stdworker.model.kind import KindVersion
 from stdworker.testing import make_request
 from stdworker.worker import loop_reader, watchdog
 from stdworker.worker.http import Answer
-from stdworker.worker.local_socket import LocalSocket, is_private, living_sockets, runtime_folders
+from stdworker.worker.local_socket import LocalSocket, living_sockets, runtime_folders
 
 THING = KindVersion("thing")
 ROUTES = {"/status": lambda: Answer(200, "application/json", b"{}")}
@@ -33,6 +35,18 @@ def ask(path):
         return json.loads(connection.getresponse().read())
     finally:
         connection.close()
+
+
+def metrics(port):
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=10) as answer:
+        lines = [line.decode().rsplit(" ", 1) for line in answer if not line.startswith(b"#")]
+    return {name: float(value) for name, value in lines}
+
+
+@pytest.fixture
+def free_port():
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        return probe.getsockname()[1]
 
 
 @pytest.fixture
@@ -142,6 +156,52 @@ def test_while_the_loop_stands_still_it_says_that_and_because_of_whom(play, noop
     assert seen[-1]["kinds"][0]["in_flight"] == 1
 
 
+def test_a_program_that_keeps_dying_is_visible_in_status_and_metrics(play, folder, status, monkeypatch, free_port):
+    monkeypatch.setattr("stdworker.bridge.supervision.DELAY_SECONDS_MIN", 0.01)
+
+    async def scenario(ground):
+        config = {"command": "bash", "args": ["-c", "exit 3"], "mode": "stream"}
+        ground.broker.configs[THING] = ProviderConfig(dumps(config))
+        provider = ProgramProvider(THING, run=BridgeRuntime())
+        ground.serve(provider, socket_folders=[folder], health_address=("127.0.0.1", free_port))
+        stream = await ground.stream()
+        await stream.until(lambda: bool(stream.interests))
+        return await status(), await asyncio.to_thread(metrics, free_port)
+
+    seen, measured = play(scenario)
+    [kind] = seen["kinds"]
+    assert not kind["ready"]
+    assert "exit status 3" in kind["reason"]
+    assert kind["provider"]["breaker_open"]
+    assert kind["provider"]["pools"][0]["restarts"] >= 5
+    assert measured['stdworker_kind_ready{kind="thing",version="1"}'] == 0
+    assert measured['stdworker_program_breaker_open{kind="thing",version="1"}'] == 1
+    assert measured["stdworker_program_restarts_total"] >= 5
+
+
+@pytest.mark.parametrize("mode", ["oneshot", "stream"])
+def test_the_processes_of_a_kind_are_counted(play, folder, mode, free_port, tmp_path):
+    os.mkfifo(tmp_path / "gate")
+
+    async def scenario(ground):
+        program = """read -r l; echo '{"progress":{}}'; read -r _ < gate; echo '{}'; read -r l"""
+        config = {"command": "bash", "args": ["-c", program], "mode": mode, "cwd": str(tmp_path)}
+        ground.broker.configs[THING] = ProviderConfig(dumps(config))
+        ground.serve(ProgramProvider(THING, run=BridgeRuntime()), health_address=("127.0.0.1", free_port))
+        stream = await ground.stream()
+        lease = await stream.send_task(make_request(THING))
+        await stream.until(lambda: any(f.HasField("progress") for f in stream.frames))
+        measured = await asyncio.to_thread(metrics, free_port)
+        (tmp_path / "gate").write_text("go\n")
+        await stream.result(lease)
+        return measured
+
+    measured = play(scenario)
+    assert measured['stdworker_program_processes{kind="thing",version="1"}'] == 1
+    assert measured['stdworker_program_breaker_open{kind="thing",version="1"}'] == 0
+    assert measured['stdworker_tasks_in_flight{kind="thing",version="1"}'] == 1
+
+
 def test_a_view_that_fails_costs_only_itself(play, noop, folder, status):
     async def scenario(ground):
         broken, odd = noop("broken"), noop("odd")
@@ -207,9 +267,14 @@ def test_a_worker_without_a_place_for_its_socket_runs_and_says_so(play, noop, tm
     assert "No such file or directory" in play(scenario)
 
 
-def test_the_folder_is_that_of_the_login_session_else_one_of_the_users_own():
-    first, second = runtime_folders({"XDG_RUNTIME_DIR": "/run/user/7"})
-    assert first == Path("/run/user/7/stdworker")
-    assert second.name == f"stdworker-{os.geteuid()}"
-    assert runtime_folders({})[0] == Path(f"/run/user/{os.geteuid()}/stdworker")
-    assert not is_private(Path("/tmp"))
+def test_the_folder_is_that_of_the_login_session_else_one_of_the_users_own(tmp_path):
+    tmp_path.chmod(0o700)
+    session, own = runtime_folders({"XDG_RUNTIME_DIR": str(tmp_path)})
+    assert session == tmp_path / "stdworker"
+    assert own.name == f"stdworker-{os.geteuid()}"
+
+
+@pytest.mark.parametrize("session", ["/", "/tmp", "/not/there"])
+def test_a_login_session_that_is_not_this_users_alone_has_no_folder_for_it(session):
+    [own] = runtime_folders({"XDG_RUNTIME_DIR": session})
+    assert own.name == f"stdworker-{os.geteuid()}"
