@@ -116,15 +116,18 @@ def check_sealed(base: RawJson | None, override: RawJson | None, *, sealed_by_de
     top = members(override or b"{}") or {}
     if not top:
         return
-    said = (members(base or b"{}") or {}).get("sealed")
-    if said is not None and said != b"null":
-        sealed = {*_texts(said, "/sealed"), *ALWAYS_SEALED}
-    else:
-        sealed = {*SEALED_BY_DEFAULT} if sealed_by_default else {*ALWAYS_SEALED}
-    touched = sorted(sealed & top.keys())
+    touched = sorted(sealed_keys(base, sealed_by_default=sealed_by_default) & top.keys())
     if touched:
         text = f"the resource's own config sets {touched[0]!r}, which the kind's config seals"
         raise Terminal(text, reason="SealedKey", code="sealed_key", hint="set it in the kind's default config")
+
+
+def sealed_keys(base: RawJson | None, *, sealed_by_default: bool) -> set[str]:
+    """What an override may not touch. Raises ConfigError when `sealed` is no list of texts."""
+    said = (members(base or b"{}") or {}).get("sealed")
+    if said is not None and said != b"null":
+        return {*_texts(said, "/sealed"), *ALWAYS_SEALED}
+    return {*SEALED_BY_DEFAULT} if sealed_by_default else {*ALWAYS_SEALED}
 
 
 def effective_launch(base: RawJson | None, default: RawJson | None, override: RawJson | None) -> RawJson | None:

@@ -12,6 +12,7 @@ from uuid import UUID
 import click
 
 from stdworker.bridge import BridgeResult, BridgeRuntime
+from stdworker.bridge.launch import MODES
 from stdworker.cli.call_output import as_json, as_text, exit_status, summary
 from stdworker.cli.logs import set_up_logging
 from stdworker.cli.program_arguments import GivenProgram, ProgramCommand, read_config, read_spec, resource_name
@@ -34,22 +35,24 @@ NIL_UID = str(UUID(int=0))
 @click.option("--spec", metavar="JSON|@FILE|-", help="The resource's spec; - reads it from stdin.")
 @click.option("--config", metavar="FILE", help="The kind's default launch config (JSON, YAML or TOML).")
 @click.option("--override", metavar="FILE", help="The resource's own config, merged over it.")
-@click.option("--mode", type=click.Choice(["oneshot", "stream"]), help="How the program is run.")
+@click.option("--mode", type=click.Choice(MODES), help="How the program is run.")
 @click.option("--repeat", type=click.IntRange(min=1), default=1, help="Run this many tasks, one after the other.")
 @click.option("--record", type=click.Path(dir_okay=False, path_type=Path), help="Add the tasks to this record.")
 @click.option("-o", "--output", type=click.Choice(["text", "json"]), default="text", show_default=True)
-@click.argument("command", nargs=-1, required=True, metavar="[--] PROGRAM [ARGS]...", type=click.UNPROCESSED)
+@click.argument("command", nargs=-1, metavar="[--] PROGRAM [ARGS]...", type=click.UNPROCESSED)
 def call(command: tuple[str, ...], repeat: int, record: Path | None, output: str, **asked: str | None) -> None:
     """Run one task of PROGRAM as a worker would, and show the outcome.
 
-    A kind file beside the program is used. Exit status: 0 success, 1 a failure that a worker would retry,
-    2 one that it would not.
+    A kind file beside the program is used. With --mode socket no program is started: what listens at the `socket`
+    of --config is asked. Exit status: 0 success, 1 a failure that a worker would retry, 2 one that it would not.
     """
     environment = Environment(os.environ)
     set_up_logging(
         environment.choice("LOG_LEVEL", "info", LOG_LEVELS), environment.choice("LOG_FORMAT", "text", LOG_FORMATS)
     )
-    program = GivenProgram.of(command)
+    if not command and asked["mode"] != "socket":
+        raise click.UsageError("Missing argument PROGRAM; only --mode socket goes without")
+    program = GivenProgram.of(command) if command else GivenProgram("")
     request = _request(program, asked)
     show = as_json if output == "json" else as_text
     sys.exit(asyncio.run(until_interrupted(_run(program, [request] * repeat, record, show))))

@@ -8,11 +8,10 @@ import shutil
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from stdworker.bridge import parse_launch
+from stdworker.bridge.launch import NoCommand, check_kind_file, parse_launch
 from stdworker.cli.doctor_finding import Finding, fine, problem, warning
 from stdworker.errors import ConfigError, SettingsError, StdworkerError
 from stdworker.host.loader import Plugins
-from stdworker.model.json_text import dumps, join_members, members
 from stdworker.model.settings import WorkerSettings
 from stdworker.plugins.program_kinds import ProgramKind, find_program_kinds, folders_of
 from stdworker.process.command import Command, resolve
@@ -85,18 +84,20 @@ def _program_kind(found: ProgramKind, variables: Mapping[str, str]) -> Iterator[
     about = f"kind {found.pair}"
     for shadowed in found.shadows:
         yield warning(about, f"{found.program} comes first: {shadowed} is never used", "remove one of the two")
-    config = found.kind_file.default_config if found.kind_file else None
-    command = {"command": dumps(str(found.program))}
+    program, kind_file = str(found.program), found.kind_file
     try:
-        launch = parse_launch(join_members((members(config or b"{}") or {}) | command))
+        if kind_file is not None:
+            check_kind_file(kind_file, program)
+        launch = parse_launch(kind_file and kind_file.default_config, default_command=program)
+    except NoCommand:  # a socket that the broker's config names
+        return
     except ConfigError as error:
-        where = found.kind_file.where if found.kind_file else found.program
-        yield problem(about, f"default_config of {where}: {error}")
+        yield problem(about, error.message, error.hint)
         return
     environment = program_environment(
         variables, inherit=launch.inherit_env, passthrough=launch.env_passthrough, extra=launch.env
     )
-    yield _startable(about, launch.command, launch.cwd, environment)
+    yield _startable(about, launch.command or program, launch.cwd, environment)
 
 
 def _command(about: str, command: str, variables: Mapping[str, str]) -> Finding:

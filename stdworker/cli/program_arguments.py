@@ -51,7 +51,10 @@ class ProgramCommand(click.Command):
 
 @dataclass(frozen=True, slots=True)
 class GivenProgram:
-    """A program and what is known about it before it runs. `command` is an absolute path, or a name for PATH."""
+    """A program and what is known about it before it runs.
+
+    `command` is an absolute path, a name for PATH, or "" when the program runs already, behind a socket.
+    """
 
     command: str
     arguments: tuple[str, ...] = ()
@@ -74,11 +77,18 @@ class GivenProgram:
                 raise click.BadParameter(str(error), param_hint="--kind") from None
         if self.kind_file:
             return self.kind_file.pair
+        if not self.command:
+            raise click.UsageError("--kind is needed where there is no PROGRAM that is named like one")
         name = Path(self.command).name.removeprefix(PREFIX)
         try:
             return KindVersion.parse(name)
         except ValueError:
             return KindVersion(name)
+
+    @property
+    def is_sealed(self) -> bool:
+        """A kind that a worker finds by itself: overrides may change little."""
+        return self.kind_file is not None or Path(self.command).name.startswith(PREFIX)
 
     @property
     def stages(self) -> dict[str, Stage]:
@@ -121,9 +131,9 @@ class GivenProgram:
         """What runs it, as a worker would."""
         return ProgramProvider(
             pair,
-            fixed_command=self.command,
+            fixed_command=self.command or None,
             base_config=self.kind_file.default_config if self.kind_file else None,
-            sealed_by_default=self.kind_file is not None,
+            sealed_by_default=self.is_sealed,
             record_file=record_file,
             run=runtime,
         )
@@ -151,8 +161,8 @@ def read_spec(text: str | None, option: str = "--spec") -> RawJson | None:
         raise click.BadParameter(f"{text[1:]} can't be read: {error.strerror}", param_hint=option) from None
 
 
-def read_config(option: str, path: str | None) -> dict[str, RawJson]:
-    """The members of a launch config but `command`: PROGRAM replaces it."""
+def read_config(option: str, path: str | None, *, keeps_command: bool = False) -> dict[str, RawJson]:
+    """The members of a launch config, without `command` where PROGRAM replaces it."""
     if path is None:
         return {}
     try:
@@ -164,4 +174,4 @@ def read_config(option: str, path: str | None) -> dict[str, RawJson]:
     found = members(documents[0].raw) if len(documents) == 1 else None
     if found is None:
         raise click.BadParameter(f"{path} must hold one object", param_hint=option)
-    return {key: value for key, value in found.items() if key != "command"}
+    return {key: value for key, value in found.items() if keeps_command or key != "command"}

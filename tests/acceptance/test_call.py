@@ -3,8 +3,10 @@
 import json
 import os
 import signal
+import socketserver
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -422,3 +424,35 @@ def test_a_program_named_as_a_kind_is_called_as_that_kind(program):
     request = request_of(program(ECHO, "stdworker-kind-leaf@4"))
 
     assert (request["kind"], request["kind_version"]) == ("leaf", 4)
+
+
+@pytest.fixture
+def listener(tmp_path):
+    """Serves a Unix socket: each line that comes in is answered with the status 1, under its id."""
+    path = tmp_path / "program.sock"
+
+    class Answer(socketserver.StreamRequestHandler):
+        def handle(self):
+            for line in self.rfile:
+                self.wfile.write(json.dumps({"id": json.loads(line)["id"], "status": 1}).encode() + b"\n")
+
+    with socketserver.ThreadingUnixStreamServer(str(path), Answer) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield path
+        server.shutdown()
+
+
+def test_what_listens_at_a_socket_is_asked_and_no_program_is_started(listener, tmp_path):
+    (tmp_path / "config.json").write_text(json.dumps({"socket": f"unix:{listener}"}))
+    options = ["--mode", "socket", "--config", tmp_path / "config.json"]
+
+    status, found = told(*options, "--kind", "greeter")
+    _, named = told(*options, tmp_path / "not-there")
+
+    assert (status, found["outcome"], found["exit"]) == (0, {"status": 1}, None)
+    assert named["outcome"] == {"status": 1}
+
+
+def test_only_a_socket_goes_without_a_program(tmp_path):
+    assert "Missing argument PROGRAM" in call("--spec", "{}").stderr
+    assert "--kind is needed" in call("--mode", "socket").stderr
