@@ -7,6 +7,7 @@ import itertools
 import logging
 import os
 import random
+import signal
 from collections.abc import Coroutine, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
@@ -136,6 +137,8 @@ class BridgeRuntime:
         """Before the first program: nothing that it does may escape."""
         if self._signals is None:
             self._signals = ExitStack()
+            self._signals.enter_context(default_signals())
+        elif signal.getsignal(signal.SIGCHLD) is signal.SIG_IGN:  # since then: no exit status would be kept for us
             self._signals.enter_context(default_signals())
         try:
             self._orphans.open()

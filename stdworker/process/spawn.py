@@ -7,6 +7,7 @@ among them, hold locks, and some of those children die before exec.
 from __future__ import annotations
 
 import asyncio
+import errno
 import logging
 import os
 import signal
@@ -16,7 +17,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from stdworker.errors import ConfigError
+from stdworker.errors import ConfigError, Retry
 from stdworker.process.command import Command
 from stdworker.process.diagnose import diagnose, require_startable
 from stdworker.process.exits import Exit
@@ -27,7 +28,7 @@ Explain = Callable[[Exit], str]
 log = logging.getLogger("stdworker.process")
 
 LOST_STATUS = 255
-_LOST_CAUSE = "the real one is lost: something in the worker waits for every child, or ignores SIGCHLD"
+_LOST_CAUSE = "something in the worker waits for every child, or ignores SIGCHLD"
 _RESTORED_BY_SUBPROCESS = (signal.SIGPIPE, getattr(signal, "SIGXFZ", None), getattr(signal, "SIGXFSZ", None))
 
 
@@ -95,7 +96,7 @@ class Process:
         returncode = _peek(self._pidfd)
         if returncode is None:
             log.error("the exit status of process %d was taken by something else in this process", self.pid)
-            self.exited.set_result(Exit(LOST_STATUS, None, self.killed_by, _LOST_CAUSE))
+            self.exited.set_result(Exit(LOST_STATUS, None, self.killed_by, f"the real one is lost: {_LOST_CAUSE}"))
             return
         ended = Exit.from_returncode(returncode, self.killed_by)
         if ended.code != 0 and self.killed_by is None:
@@ -122,9 +123,11 @@ def spawn(command: Command, loop: asyncio.AbstractEventLoop, explain: Explain = 
         popen = _popen(command, fds[0], fds[3], fds[5])
         try:
             process = Process(popen, _Pipes(fds[1], fds[2], fds[4]), loop, explain)
-        except OSError:  # no descriptor left for the pidfd
+        except OSError as error:  # no descriptor left for the pidfd, or no process any more
             popen.kill()
             popen.wait()
+            if error.errno == errno.ESRCH:
+                raise Retry(f"the exit status is lost: {_LOST_CAUSE}", code="exit_lost", reason="ExitLost") from None
             raise
         fds = [fds[0], fds[3], fds[5]]
         return process

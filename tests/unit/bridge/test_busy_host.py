@@ -163,16 +163,32 @@ def test_a_worker_started_with_signals_ignored_learns_statuses_and_passes_none_o
     assert "Traceback" not in ran.stderr
 
 
-async def test_an_exit_status_that_something_else_took_is_said_to_be_lost(provide, monkeypatch):
-    program = await provide(command="true")
-    await program.run()
-    before = signal.signal(signal.SIGCHLD, signal.SIG_IGN)
-    try:
-        failure = (await program.run()).failure
-    finally:
-        signal.signal(signal.SIGCHLD, before)
+@pytest.fixture
+def on_child():
+    """Set what SIGCHLD does, for the length of the test."""
+    before = signal.getsignal(signal.SIGCHLD)
+    yield lambda handler: signal.signal(signal.SIGCHLD, handler)
+    signal.signal(signal.SIGCHLD, before)
 
-    assert "exit status 255; the real one is lost: something in the worker waits for every child" in failure.message
+
+async def test_a_plugin_that_ignores_the_end_of_children_later_on_loses_no_exit_status(provide, on_child):
+    program = await provide(command="sh", args=["-c", "exit 3"])
+    await program.run()
+
+    on_child(signal.SIG_IGN)
+
+    for _ in range(20):
+        assert (await program.run()).exit.code == 3
+
+
+async def test_an_exit_status_that_something_else_took_is_said_to_be_lost(provide, on_child):
+    program = await provide(command="true")
+    assert (await program.run()).failure is None
+
+    on_child(lambda *_: os.waitpid(-1, os.WNOHANG))
+    message = (await program.run()).failure.message
+
+    assert "lost: something in the worker waits for every child" in message
 
 
 async def test_a_terminal_s_interrupt_reaches_no_program(provide, runtime, until):
