@@ -194,11 +194,9 @@ class Places:
 
     def _connected(self) -> None:
         """One connection shows that somebody is there: now for the others."""
-        if self._logged:
-            log.info("%s: connected to %s again", self._program.kind, self._program.launch.socket)
-            self._logged = ""
         if self._diagnosis:
-            self._diagnosis = ""
+            log.info("%s: connected to %s", self._program.kind, self._program.launch.socket)
+            self._diagnosis = self._logged = ""
             self._customer.ready_changed()
         self.start()
 

@@ -1,0 +1,107 @@
+"""What persistent programs do to their pipes: none of it blocks, none of it is taken for something else."""
+
+import asyncio
+import json
+import logging
+
+import pytest
+
+from stdworker.errors import Retry, Terminal
+
+pytestmark = pytest.mark.anyio
+
+
+def loop(body, **config):
+    """A bash program that does this for each request, `$line`."""
+    return {
+        "mode": "stream",
+        "command": "bash",
+        "args": ["-c", f"n=0; while read -r line; do ((n++)); {body}; done"],
+    } | config
+
+
+async def test_a_request_is_one_line_whatever_its_documents_hold(provide):
+    program = await provide(**loop('echo "{\\"status\\":$n}"'))
+
+    specs = (b'{\n"a"\n:\n"x\\ny\\u2028"}', '"\u2028\u2029\u0085"'.encode(), b"[1,\r\n2]")
+
+    assert [await program.status(spec) for spec in specs] == [b"1", b"2", b"3"]
+
+
+async def test_stderr_is_drained_while_nobody_asks_for_it(provide):
+    program = await provide(**loop("head -c 1000000 /dev/zero | tr '\\0' x >&2; echo >&2; echo '{}'"))
+
+    assert [(await program.run()).failure for _ in range(3)] == [None] * 3
+
+
+async def test_a_program_may_print_much_before_it_reads(provide):
+    chatty = "head -c 1000000 /dev/zero | tr '\\0' '\\n'; cat >/dev/null"
+    program = await provide(mode="stream", command="bash", args=["-c", chatty], limits={"stdout_bytes": 10_000_000})
+
+    failure = (await program.run(json.dumps("x" * 1_000_000).encode(), seconds=0.5)).failure
+
+    assert failure.code == "deadline_exceeded"
+
+
+async def test_a_program_that_never_reads_costs_its_request_only(provide):
+    program = await provide(mode="stream", command="sleep", args=["1000"], grace_seconds=0)
+
+    for _ in range(3):
+        failure = (await program.run(json.dumps("x" * 1_000_000).encode(), seconds=0.05)).failure
+        assert (type(failure), failure.code) == (Retry, "deadline_exceeded")
+
+
+@pytest.mark.parametrize(
+    "printed",
+    [r"{\"status\":1}\r\n", r"  {\"status\":1}  \n", r"\n\r\n{\"status\":1}\n"],
+    ids=["CR LF", "blanks around", "blank lines"],
+)
+async def test_small_differences_of_lines_don_t_matter(provide, printed):
+    program = await provide(**loop(f'printf "{printed}"'))
+
+    assert await program.status() == b"1"
+    assert (await program.run()).stray_lines == 0
+
+
+async def test_a_byte_order_mark_at_the_start_is_no_part_of_the_answer(provide):
+    program = await provide(**loop("((n == 1)) && printf '\\xef\\xbb\\xbf'; echo '{\"status\":1}'"))
+
+    assert [await program.status(), await program.status()] == [b"1", b"1"]
+
+
+async def test_a_last_answer_without_newline_counts(provide):
+    program = await provide(mode="stream", command="bash", args=["-c", "read -r line; printf '{\"status\":1}'"])
+
+    assert await program.status() == b"1"
+
+
+async def test_invalid_utf_8_in_an_answer_is_an_error_of_that_answer(provide, runtime):
+    program = await provide(**loop("if [ $n = 1 ]; then printf '{\"status\":\"\\xff\"}\\n'; else echo '{}'; fi"))
+
+    failure = (await program.run()).failure
+
+    assert (type(failure), failure.code) == (Terminal, "not_utf8")
+    assert (await program.run()).failure is None
+    assert runtime.counters.spawned == 1
+
+
+async def test_invalid_utf_8_beside_an_answer_is_shown_leniently(provide, caplog):
+    caplog.set_level(logging.INFO, "stdworker.program")
+    program = await provide(**loop("printf 'b\\xffd\\n' >&2; printf 'g\\xffd\\n'; echo '{}'"))
+
+    result = await program.run()
+    await program.provider.close()
+
+    assert (result.failure, result.stray_lines) == (None, 1)
+    assert "b\ufffdd" in caplog.text
+    assert "g\ufffdd" in caplog.text
+
+
+async def test_one_hung_resource_holds_up_no_other(provide):
+    program = await provide(**loop("[[ $line == *stuck* ]] && sleep 1000; echo '{\"status\":1}'", processes=2))
+    hung = asyncio.ensure_future(program.run(name="stuck"))
+    await asyncio.sleep(0)
+
+    assert [await program.status(name=f"r{n}") for n in range(20)] == [b"1"] * 20
+
+    hung.cancel()
