@@ -52,7 +52,8 @@ class HttpThread:
 
     def close(self) -> None:
         """Blocks for POLL_SECONDS."""
-        self._server.shutdown()
+        if self._thread.is_alive():
+            self._server.shutdown()
         self._server.server_close()
 
 

@@ -56,9 +56,8 @@ class LocalSocket:
         log.warning("`stdworker status` won't find this worker: %s", "; ".join(troubles))
 
     def close(self) -> None:
-        if self._path is not None:
+        if self._path is not None and self._server is not None:
             self._path.unlink(missing_ok=True)
-        if self._server is not None:
             self._server.close()
 
     def _listen(self, folder: Path) -> None:
@@ -68,13 +67,17 @@ class LocalSocket:
         path = folder / f"{os.getpid()}{SUFFIX}"
         if path.exists():
             raise FileExistsError(0, f"{path.name} is in use, by a worker of another container?")
-        unnamed = folder / f".{os.getpid()}"
+        unnamed = folder / f".{os.getpid()}"  # until somebody listens: it refuses connections as a dead one does
         unnamed.unlink(missing_ok=True)
-        self._server = HttpThread(unnamed, self._routes)
-        unnamed.chmod(0o600)
-        unnamed.rename(path)  # only now does it look like a socket: before, it refuses connections as a dead one does
-        self._path = path
-        self._server.start()
+        server = HttpThread(unnamed, self._routes)
+        try:
+            unnamed.chmod(0o600)
+            unnamed.rename(path)
+        except OSError:
+            server.close()
+            raise
+        server.start()
+        self._path, self._server = path, server
 
 
 def living_sockets(folder: Path) -> Iterator[Path]:

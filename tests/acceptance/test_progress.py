@@ -63,8 +63,9 @@ class Copying:
             "/providerconfigs", {"name": "copy", "kind": "copy", "kind_version": 1, "is_default": True, "spec": config}
         )
         self.post("/resources", {"kind": "copy", "kind_version": 1, "name": "one", "spec": {}})
-        variables = {"PATH": os.environ["PATH"], "BROKER_ADDR": self.engine.broker, "STDIO_KINDS": "copy"}
-        self.processes.append(subprocess.Popen([str(BIN / "stdworker"), "run"], env=variables))
+        self.variables = {"PATH": os.environ["PATH"], "XDG_RUNTIME_DIR": str(folder)}
+        settings = {"BROKER_ADDR": self.engine.broker, "STDIO_KINDS": "copy"}
+        self.processes.append(subprocess.Popen([str(BIN / "stdworker"), "run"], env=self.variables | settings))
 
     def listen(self, folder):
         program = subprocess.Popen([sys.executable, "-c", SOCKET], cwd=folder, stdout=subprocess.PIPE)
@@ -88,8 +89,14 @@ class Copying:
             time.sleep(0.05)
 
     def conctl(self, *words):
-        command = [str(BIN / "conctl"), "--server", self.engine.rest, *words]
-        return subprocess.run(command, capture_output=True, text=True, check=True, timeout=HANG_SECONDS).stdout
+        return self.run("conctl", "--server", self.engine.rest, *words)
+
+    def status(self):
+        return self.run("stdworker", "status", "--pid", str(self.processes[-1].pid))
+
+    def run(self, name, *words):
+        command, options = [str(BIN / name), *words], {"env": self.variables, "timeout": HANG_SECONDS}
+        return subprocess.run(command, **options, capture_output=True, text=True, check=True).stdout
 
     def close(self):
         for process in self.processes:
@@ -116,6 +123,8 @@ def test_progress_is_shown_while_a_task_runs_and_gone_when_it_has_ended(copying)
     assert re.search(r"^copy +one +Reconciling .* 25% copying$", copying.conctl("list"), re.MULTILINE)
     assert "25% copying" in copying.conctl("describe", "copy/one")
     assert "25% copying" in copying.conctl("tree", "copy/one")
+    assert re.search(r" copy@1 +yes +1/", copying.conctl("cluster"))
+    assert re.search(r"^copy@1/one +work .* 25% copying$", copying.status(), re.MULTILINE)
 
     copying.gate.write_text("go\n")
     assert "copy/one is ready" in copying.conctl("wait", "copy/one")

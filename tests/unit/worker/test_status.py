@@ -257,6 +257,19 @@ def test_a_folder_that_others_may_enter_is_passed_over(tmp_path, folder):
     local.close()
 
 
+def test_a_socket_that_can_not_get_its_name_leaves_nothing_behind(folder, monkeypatch):
+    def refuse(self, target):
+        raise OSError(1, "refused")
+
+    monkeypatch.setattr("pathlib.Path.rename", refuse)
+    open_before = len(os.listdir("/proc/self/fd"))
+    local = LocalSocket([folder], ROUTES)
+    local.start()
+    local.close()
+    assert list(living_sockets(folder)) == []
+    assert len(os.listdir("/proc/self/fd")) == open_before
+
+
 def test_a_worker_without_a_place_for_its_socket_runs_and_says_so(play, noop, tmp_path, logged):
     async def scenario(ground):
         ground.serve(noop(), socket_folders=[tmp_path / "not" / "there"])
