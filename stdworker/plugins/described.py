@@ -118,8 +118,11 @@ async def _ask(programs: Mapping[Path, KindVersion]) -> dict[Path, Answer]:
 
     async def answer(program: Path, pair: KindVersion) -> Answer:
         async with room:
+            seconds = deadline - loop.time()
+            if seconds <= 0:
+                return NotDescribed(f"the programs that were asked before it took all of {DESCRIBE_SECONDS:g} s")
             try:
-                return await describe(str(program), kind=pair, run=runtime, seconds=max(0.0, deadline - loop.time()))
+                return await describe(str(program), kind=pair, run=runtime, seconds=seconds)
             except ConfigError as error:
                 return error
 

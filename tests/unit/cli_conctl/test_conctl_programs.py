@@ -131,6 +131,12 @@ def test_a_name_on_path_and_the_description_must_agree(program):
         program_items(path)
 
 
+def test_another_version_has_a_default_config_of_its_own(program):
+    path = program({"describe": MANIFEST | {"kind_version": 2}}, name="stdworker-kind-spoken@2")
+
+    assert [item.name for item in program_items(path)] == ["spoken@2", "spoken.v2"]
+
+
 def test_a_name_that_can_be_no_kind_is_compared_as_the_program_is_asked_under(program):
     kind, _ = program_items(program({"describe": MANIFEST}, name="stdworker-kind-Spoken"))
 

@@ -118,6 +118,21 @@ def test_one_that_does_not_answer_costs_its_neighbours_nothing(program, monkeypa
     assert answers[path].pair == KindVersion("greeter")
 
 
+def test_programs_that_do_not_answer_take_no_more_time_together_than_one(program, monkeypatch, runs):
+    monkeypatch.setattr(described, "DESCRIBE_SECONDS", 0.3)
+    monkeypatch.setattr(described, "AT_ONCE_MAX", 1)
+    silent = [program({}, name=f"stdworker-kind-{name}") for name in ("a", "b", "c")]
+    for path in silent:
+        path.write_text(path.read_text() + "exec sleep 1000 # describe\n")
+
+    answers = ask({path: KindVersion("silent") for path in silent})
+
+    assert runs() == 1
+    assert [answers[path].reason for path in silent[1:]] == [
+        "the programs that were asked before it took all of 0.3 s"
+    ] * 2
+
+
 def test_a_program_that_can_not_be_started_is_an_error_of_its_own(program):
     path = program({"describe": MANIFEST})
     path.write_text("#!/nowhere/describe\n")
