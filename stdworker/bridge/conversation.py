@@ -177,18 +177,16 @@ class Conversation:
         self._log.stderr(chunk)
 
     def end(self) -> None:
-        """Nothing more will come: a last line without LF counts."""
+        """Nothing more will come: a last line without LF counts, unless the end cut it short."""
         for line in self._lines.end():
-            self._on_line(line)
+            if not isinstance(self._read(line), Broken):
+                self._on_line(line)
         self._log.end()
         if self._hint is not None:
             self._hint.cancel()
 
     def _on_line(self, line: bytes | Overlong) -> None:
-        if not line:
-            return
-        explained = len(self._session) > 0
-        message = read_line(line, line_bytes_max=self._lines.line_bytes_max, explained=explained)
+        message = self._read(line)
         if type(message) is Answer:
             self._on_answer(message)
         elif message is not None:
@@ -202,6 +200,12 @@ class Conversation:
         for flight in flights:
             if flight.request.transcript is not None:
                 flight.request.transcript.received(shown, self._redact)
+
+    def _read(self, line: bytes | Overlong) -> Message | None:
+        if not line:
+            return None
+        explained = len(self._session) > 0
+        return read_line(line, line_bytes_max=self._lines.line_bytes_max, explained=explained)
 
     def _on_answer(self, answer: Answer) -> None:
         request_id = self._session.meant(answer.id)

@@ -197,7 +197,8 @@ class Peer(ABC):
             self._program.runtime.background(self._stop())
 
     def _end(self, diagnosis: str, failure: TaskFailure | Lost) -> None:
-        """It is gone. `failure` is for the requests that it held."""
+        """It is gone. `failure` is for the requests that it held; one that was granted room only now goes elsewhere."""
+        self.retired = True
         self.diagnosis = diagnosis
         lost = {flight.request.resource.uid for flight in self._said.flights}
         self._said.fail(None, failure)
