@@ -112,9 +112,9 @@ async def test_without_record_nothing_is_written(provide, runtime, tmp_path):
 @pytest.mark.parametrize(
     ("variables", "folder"),
     [
-        ({"XDG_STATE_HOME": "/state", "HOME": "/home/ada"}, "/state/stdworker/records"),
-        ({"HOME": "/home/ada"}, "/home/ada/.local/state/stdworker/records"),
-        ({"XDG_STATE_HOME": "relative", "HOME": "/home/ada"}, "/home/ada/.local/state/stdworker/records"),
+        ({"XDG_STATE_HOME": "/state", "HOME": "/users/ada"}, "/state/stdworker/records"),
+        ({"HOME": "/users/ada"}, "/users/ada/.local/state/stdworker/records"),
+        ({"XDG_STATE_HOME": "relative", "HOME": "/users/ada"}, "/users/ada/.local/state/stdworker/records"),
     ],
 )
 async def test_records_lie_in_the_folder_for_state(variables, folder):
