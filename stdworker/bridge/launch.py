@@ -74,6 +74,11 @@ class LaunchConfig:
     pool_key: bytes = b""
 
     @property
+    def persistent(self) -> bool:
+        """Whether processes, or connections, outlive a request."""
+        return self.mode != "oneshot"
+
+    @property
     def slots(self) -> int:
         """How many requests run at once in its processes."""
         return self.processes * self.concurrency

@@ -17,11 +17,11 @@ POOL_IDLE_SECONDS = 60.0
 class Pools:
     """At most `pools_max` at a time: the one that was idle for the longest time makes room, else a task waits.
 
-    Those that were idle for `POOL_IDLE_SECONDS` are closed, but for the one of the key `kept`.
+    Those that were idle for `POOL_IDLE_SECONDS` are closed, but for the one to `keep`.
     """
 
     def __init__(self, runtime: BridgeRuntime, ready_changed: Callable[[], None]) -> None:
-        self.kept: bytes | None = None
+        self._kept: bytes | None = None
         self._runtime = runtime
         self._ready_changed = ready_changed
         self._pools: dict[bytes, Pool] = {}
@@ -31,6 +31,10 @@ class Pools:
 
     def __iter__(self) -> Iterator[Pool]:
         return iter(self._pools.values())
+
+    def keep(self, program: Program | None) -> None:
+        """Never close the pool of this program for being idle: the readiness of the kind depends on it."""
+        self._kept = program.launch.pool_key if program is not None else None
 
     def find(self, program: Program) -> Pool | None:
         """The pool of the program, if there is one."""
@@ -66,10 +70,11 @@ class Pools:
         """A pool may have become idle."""
         self._room.set()
 
-    def close_one(self, pool: Pool) -> None:
-        """In the background: what it still runs is given back."""
-        del self._pools[pool.program.launch.pool_key]
-        self._runtime.background(pool.close())
+    def close_idle(self, program: Program) -> None:
+        """Close the pool of a program that is the default no more; while it is busy, it goes when it was idle."""
+        pool = self.find(program)
+        if pool is not None and not pool.busy:
+            self._close_one(pool)
 
     async def close(self) -> None:
         self._closed = True
@@ -80,22 +85,26 @@ class Pools:
         self._pools.clear()
         await asyncio.gather(*(pool.close() for pool in pools))
 
+    def _close_one(self, pool: Pool) -> None:
+        del self._pools[pool.program.launch.pool_key]
+        self._runtime.background(pool.close())
+
     def _evict(self) -> bool:
         """False when all are busy."""
         idle = [pool for pool in self if not pool.busy]
         if idle:
-            self.close_one(min(idle, key=lambda pool: pool.used_at))
+            self._close_one(min(idle, key=lambda pool: pool.used_at))
         return bool(idle)
 
     def _arm_idle_timer(self) -> None:
         if self._idle_timer is None:
-            self._idle_timer = asyncio.get_running_loop().call_later(POOL_IDLE_SECONDS, self._close_idle)
+            self._idle_timer = asyncio.get_running_loop().call_later(POOL_IDLE_SECONDS, self._sweep)
 
-    def _close_idle(self) -> None:
+    def _sweep(self) -> None:
         self._idle_timer = None
         longest = time.monotonic() - POOL_IDLE_SECONDS
         for key, pool in list(self._pools.items()):
-            if key != self.kept and not pool.busy and pool.used_at <= longest:
-                self.close_one(pool)
+            if key != self._kept and not pool.busy and pool.used_at <= longest:
+                self._close_one(pool)
         if self._pools:
             self._arm_idle_timer()

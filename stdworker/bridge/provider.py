@@ -12,7 +12,6 @@ from pathlib import Path
 
 from stdworker.bridge.launch import LaunchConfig, NoCommand, check_sealed, effective_launch, parse_launch
 from stdworker.bridge.oneshot import run_oneshot
-from stdworker.bridge.pool import Pool
 from stdworker.bridge.pools import Pools
 from stdworker.bridge.program import Program
 from stdworker.bridge.record import Recorder, records_folder
@@ -100,11 +99,8 @@ class ProgramProvider:
     @property
     def credit(self) -> int | None:
         """How many tasks under the default config run at once; None when each has a process of its own."""
-        try:
-            launch = self._program(self._default.spec, None).launch
-        except (ConfigError, TaskFailure):
-            return None
-        return launch.slots if launch.mode != "oneshot" else None
+        program = self._default_program()
+        return program.launch.slots if program is not None and program.launch.persistent else None
 
     async def work(self, request: ReactionRequest) -> Outcome:
         """Run the program for one request. Raises Terminal, Retry or Released."""
@@ -132,17 +128,19 @@ class ProgramProvider:
 
     async def on_config(self, config: ProviderConfig) -> None:
         """Take the kind's default config. Running persistent programs hear of new settings if they asked to."""
-        old = self._default_pool()
+        before = self._default_program()
         self._default = config
         self._programs.clear()
         self._mistakes.mended()
-        new = self._default_pool(evict=True)
-        if old is not None and old is not new and not old.busy:
-            self._pools.close_one(old)
-        if new is not None:
-            self._pools.kept = new.program.launch.pool_key
-            new.start()
-            new.tell_config(self._program(config.spec, None).launch.settings)
+        after = self._default_program()
+        self._pools.keep(after if after is not None and after.launch.persistent else None)
+        if before is not None and (after is None or after.launch.pool_key != before.launch.pool_key):
+            self._pools.close_idle(before)
+        if after is not None and after.launch.persistent:
+            pool = self._pools.open(after, evict=True)
+            if pool is not None:
+                pool.start()
+                pool.tell_config(after.launch.settings)
 
     async def ready(self) -> bool:
         """Whether the default config is legal, its program is there, and (persistent) alive and willing."""
@@ -161,14 +159,11 @@ class ProgramProvider:
 
     def view(self) -> ProgramView:
         """What runs now. Starts nothing."""
-        try:
-            default = self._program(self._default.spec, None).launch
-        except (ConfigError, TaskFailure):
-            default = None
-        key = default.pool_key if default is not None else None
+        default = self._default_program()
+        key = default.launch.pool_key if default is not None else None
         pools = tuple(pool.view(default=pool.program.launch.pool_key == key) for pool in self._pools)
         return ProgramView(
-            mode=default.mode if default is not None else None,
+            mode=default.launch.mode if default is not None else None,
             ready=not self.readiness_reason,
             reason=self.readiness_reason,
             breaker_open=any(pool.breaker_open for pool in pools if pool.default),
@@ -213,7 +208,7 @@ class ProgramProvider:
         return await self._recorder.run(program, request, config, partial(self._ask, program))
 
     async def _ask(self, program: Program, request: ReactionRequest) -> BridgeResult:
-        if program.launch.mode == "oneshot":
+        if not program.launch.persistent:
             return await self._run_oneshot(program, request)
         pool = self._pools.find(program) or await self._pools.wait(program, request.deadline)
         try:
@@ -236,14 +231,15 @@ class ProgramProvider:
 
     def _is_default(self, program: Program) -> bool:
         """A resource's own mistake is not the kind's."""
-        return program.launch.pool_key == self._program(self._default.spec, None).launch.pool_key
+        default = self._default_program()
+        return default is not None and default.launch.pool_key == program.launch.pool_key
 
-    def _default_pool(self, *, evict: bool = False) -> Pool | None:
+    def _default_program(self) -> Program | None:
+        """That of the default config; None while the config is wrong or names none."""
         try:
-            program = self._program(self._default.spec, None)
+            return self._program(self._default.spec, None)
         except (ConfigError, TaskFailure):
             return None
-        return None if program.launch.mode == "oneshot" else self._pools.open(program, evict=evict)
 
     # ---- readiness ----
 
@@ -260,9 +256,9 @@ class ProgramProvider:
         if program.launch.mode != "socket" and program.command().path != self._located:
             self._located = program.command().path
             log.info("%s is served by %s", self._kind, self._located)
-        if program.launch.mode == "oneshot":
+        if not program.launch.persistent:
             return self._oneshot_reason(program)
-        pool = self._default_pool()
+        pool = self._pools.open(program, evict=False)
         if pool is None:
             return ""
         pool.start()

@@ -121,7 +121,7 @@ async def test_idle_pools_are_closed_after_a_minute_and_not_before(provide, runt
 
     for seconds, left in ((pools.POOL_IDLE_SECONDS - 1, 2), (pools.POOL_IDLE_SECONDS + 1, 1)):
         monkeypatch.setattr(pools.time, "monotonic", lambda later=now + seconds: later)
-        program.provider._pools._close_idle()
+        program.provider._pools._sweep()
         monkeypatch.undo()
         assert len(program.provider.view().pools) == left
 
@@ -186,6 +186,20 @@ async def test_while_the_changed_file_can_t_be_started_the_old_program_serves_on
     async with asyncio.timeout(30):
         while await program.status() != b"3":
             pass
+
+
+async def test_the_processes_of_an_older_config_end_once_they_are_idle(provide, runtime, monkeypatch, until):
+    monkeypatch.setattr(pools, "POOL_IDLE_SECONDS", 0.05)
+    program = await provide(**echo())
+    busy = asyncio.ensure_future(program.run(b'"hold"', seconds=0.3))
+    await until(lambda: program.provider.view().pools[0].in_flight)
+
+    await program.configure(command="true")
+    assert len(program.provider.view().pools) == 1
+
+    assert (await busy).failure.code == "deadline_exceeded"
+    await until(lambda: not program.provider.view().pools)
+    await until(lambda: not runtime.processes)
 
 
 async def test_a_program_file_that_changes_is_picked_up(provide, runtime, script, impatient, until):
