@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from textwrap import wrap
 from typing import Any
 
 PIPE_COLUMNS = 100_000  # nobody's terminal: nothing is cut
@@ -37,10 +38,11 @@ def _lines(worker: Seen) -> Iterator[str]:
     up = duration(worker["uptime_seconds"])
     yield f"worker {worker['pid']} on {worker['hostname']}, version {worker['version']}, up {up}: {_state(worker)}"
     if worker["loop"]["stuck_seconds"]:
-        yield f"its event loop stands still for {duration(worker['loop']['stuck_seconds'])}, because of "
-        yield f"  {worker['loop']['held_by']}"
+        seconds = duration(worker["loop"]["stuck_seconds"])
+        yield from _wrapped(f"its event loop stands still for {seconds}, because of {worker['loop']['held_by']}")
     yield from _broker(worker["broker"])
-    yield from (f"missing: {sentence}" for sentence in worker["missing"])
+    for sentence in worker["missing"]:
+        yield from _wrapped(f"missing: {sentence}")
     results = worker["results"]
     if results["buffered"] or results["dropped"]:
         yield f"results: {results['buffered']} not settled by the broker yet, {results['dropped']} given up"
@@ -62,7 +64,7 @@ def _broker(broker: Seen) -> Iterator[str]:
     extensions = f" ({', '.join(broker['extensions'])})" if broker["extensions"] else ""
     yield f"broker {broker['address']}: {state} for {duration(broker['since_seconds'])}{extensions}"
     if broker["error"]:
-        yield f"  last trouble, {duration(broker['error_seconds_ago'])} ago: {broker['error']}"
+        yield from _wrapped(f"  last trouble, {duration(broker['error_seconds_ago'])} ago: {broker['error']}")
 
 
 def _kinds(kinds: Sequence[Seen]) -> Iterator[str]:
@@ -71,7 +73,7 @@ def _kinds(kinds: Sequence[Seen]) -> Iterator[str]:
     yield from _aligned([headings, *map(_kind, kinds)])
     for kind in kinds:
         if kind["reason"]:
-            yield f"  {_name(kind)}: {kind['reason']}"
+            yield from _wrapped(f"  {_name(kind)}: {kind['reason']}")
 
 
 def _kind(kind: Seen) -> Row:
@@ -139,9 +141,18 @@ def _aligned(rows: Sequence[Row]) -> Iterator[str]:
         yield "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
 
 
+def _columns() -> int:
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else PIPE_COLUMNS
+
+
+def _wrapped(sentence: str) -> Iterable[str]:
+    """What must be read to its end."""
+    return wrap(sentence, _columns(), subsequent_indent="    ", drop_whitespace=True)
+
+
 def _fitted(lines: Iterable[str]) -> Iterator[str]:
     """No line longer than the terminal, and nothing in it that a terminal would obey: programs wrote parts of it."""
-    columns = shutil.get_terminal_size().columns if sys.stdout.isatty() else PIPE_COLUMNS
+    columns = _columns()
     for line in lines:
         plain = "".join(c if c.isprintable() else "?" for c in line)
         yield plain if len(plain) <= columns else f"{plain[: columns - 1]}…"

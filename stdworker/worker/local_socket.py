@@ -10,7 +10,6 @@ import logging
 import os
 import socket
 import stat
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -30,7 +29,7 @@ def runtime_folders(variables: Mapping[str, str]) -> list[Path]:
     """
     user = os.geteuid()
     session = Path(variables.get("XDG_RUNTIME_DIR") or f"/run/user/{user}")
-    own = Path(tempfile.gettempdir(), f"stdworker-{user}")
+    own = Path(variables.get("TMPDIR") or "/tmp", f"stdworker-{user}")  # noqa: S108 - checked before it is used
     return [session / "stdworker", own] if is_private(session) else [own]
 
 
@@ -53,7 +52,7 @@ class LocalSocket:
                 troubles.append(f"{folder}: {error.strerror or error}")
             else:
                 return
-        log.warning("`stdworker status` won't find this worker: %s", "; ".join(troubles))
+        log.info("`stdworker status` won't find this worker: %s", "; ".join(troubles))
 
     def close(self) -> None:
         if self._path is not None and self._server is not None:

@@ -104,10 +104,11 @@ class Readiness:
         return not self.draining and self._slots[pair].accepted and self._polls[pair].answer
 
     def reason(self, pair: KindVersion) -> str:
-        """Why a pair takes no tasks; "" when it does, or when its provider doesn't say."""
+        """Why a pair takes no tasks, in one line; "" when it does, or when its provider doesn't say."""
         if self.draining:
             return "the worker drains"
-        return self._slots[pair].trouble or ("" if self._polls[pair].answer else self._polls[pair].reason)
+        told = self._slots[pair].trouble or ("" if self._polls[pair].answer else self._polls[pair].reason)
+        return " ".join(told.split())
 
     @property
     def ready_pairs(self) -> int:

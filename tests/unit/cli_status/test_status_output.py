@@ -144,6 +144,7 @@ def test_on_a_terminal_no_line_is_longer_than_it_is_wide(monkeypatch):
     lines = text(WORKER).splitlines()
     assert max(map(len, lines)) == 40
     assert any(line.endswith("…") for line in lines)
+    assert "keeps dying; exit status 3" in " ".join(" ".join(lines).split())
 
 
 def test_what_a_program_says_gives_a_terminal_no_orders():
