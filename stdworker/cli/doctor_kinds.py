@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import re
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from stdworker.bridge.launch import NoCommand, check_kind_file, parse_launch
@@ -13,7 +13,7 @@ from stdworker.cli.doctor_finding import Finding, fine, problem, warning
 from stdworker.errors import ConfigError, SettingsError, StdworkerError
 from stdworker.host.loader import Plugins
 from stdworker.model.settings import WorkerSettings
-from stdworker.plugins.program_kinds import ProgramKind, find_program_kinds, folders_of
+from stdworker.plugins.program_kinds import ProgramKind, find_program_kinds, folders_of, missing_folders
 from stdworker.process.command import Command, resolve
 from stdworker.process.diagnose import require_startable
 from stdworker.process.environment import program_environment
@@ -42,8 +42,12 @@ def read_settings(variables: Mapping[str, str]) -> tuple[WorkerSettings | None, 
 
 def look_at_kinds(settings: WorkerSettings, variables: Mapping[str, str]) -> Iterator[Finding]:
     """Plugins, kinds, and whether the programs of kinds can be started."""
-    yield from _plugins(settings)
-    yield from _folders(settings)
+    kinds = [*_folders(settings), *_kinds(settings, variables)]
+    yield from _plugins(settings, told=[finding.message for finding in kinds])
+    yield from kinds
+
+
+def _kinds(settings: WorkerSettings, variables: Mapping[str, str]) -> Iterator[Finding]:
     for found in find_program_kinds(folders_of(settings.kinds_path, variables)):
         if isinstance(found, ProgramKind):
             yield from _program_kind(found, variables)
@@ -53,7 +57,8 @@ def look_at_kinds(settings: WorkerSettings, variables: Mapping[str, str]) -> Ite
         yield _command("STDIO_COMMAND", settings.stdio_command, variables)
 
 
-def _plugins(settings: WorkerSettings) -> Iterator[Finding]:
+def _plugins(settings: WorkerSettings, *, told: Sequence[str]) -> Iterator[Finding]:
+    """What is wrong with each plugin, but what is told elsewhere: the built-in one says it of kinds too."""
     logging.getLogger("stdworker.plugins").setLevel(logging.CRITICAL)  # errors are shown below, once
     try:
         plugins = Plugins.load(allowed=settings.plugins)
@@ -68,16 +73,15 @@ def _plugins(settings: WorkerSettings) -> Iterator[Finding]:
         yield problem("kinds", str(error))
     for plugin in plugins:
         for message in plugin.errors:
-            yield problem("plugins", f"{plugin.origin}: {message}", "stdworker plugins shows where it failed")
+            if not any(sentence in message for sentence in told):
+                yield problem("plugins", f"{plugin.origin}: {message}", "stdworker plugins shows where it failed")
         if not plugin.errors:
             yield fine("plugins", f"{plugin.origin} serves {', '.join(map(str, plugin.kinds)) or 'nothing'}")
 
 
 def _folders(settings: WorkerSettings) -> Iterator[Finding]:
-    for folder in settings.kinds_path:
-        if not folder.is_dir():
-            told = f"STDWORKER_KINDS_PATH names {folder}, which is no folder"
-            yield warning("kinds", told, "is it mounted, and spelled right?")
+    for error in missing_folders(settings.kinds_path):
+        yield warning("kinds", error.message, "is it mounted, and spelled right?")
 
 
 def _program_kind(found: ProgramKind, variables: Mapping[str, str]) -> Iterator[Finding]:

@@ -244,6 +244,19 @@ def test_a_folder_that_is_not_there_is_warned_of(tmp_path):
     assert levels(found) == [("kinds", "warning")]
 
 
+def test_what_is_wrong_with_a_kind_is_told_once_and_not_as_a_plugin_s_fault_too(tmp_path, monkeypatch):
+    (tmp_path / "bad.kind.json").write_text("{}")
+    monkeypatch.setenv("PATH", "/bin")
+    settings = WorkerSettings(kinds_path=(tmp_path, tmp_path / "nowhere"))
+
+    found = list(doctor_kinds.look_at_kinds(settings, {"PATH": "/bin"}))
+
+    assert [(f.about, f.level.value) for f in found if f.level is not Level.OK] == [
+        ("kinds", "warning"),
+        ("kinds", "problem"),
+    ]
+
+
 def test_a_kind_that_nobody_serves_is_a_problem(kinds):
     assert worst(kinds(kinds=("ghost",))).level is Level.PROBLEM
 
