@@ -92,7 +92,7 @@ def _program_kind(found: ProgramKind, variables: Mapping[str, str]) -> Iterator[
     try:
         if kind_file is not None:
             check_kind_file(kind_file, program)
-        launch = parse_launch(kind_file and kind_file.default_config, default_command=program)
+        launch = parse_launch(kind_file.default_config if kind_file else None, default_command=program)
     except NoCommand:  # a socket that the broker's config names
         return
     except ConfigError as error:
