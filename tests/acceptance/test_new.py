@@ -47,19 +47,20 @@ def made(tmp_path):
     return make
 
 
-@pytest.mark.parametrize(("language", "mode"), EVERY_WAY)
-def test_its_own_test_passes_with_the_check_in_it(made, language, mode):
-    tested = run(made(language, "--mode", mode), "./test_thing.py", "-v")
+@pytest.mark.parametrize("language", TOOLS)
+def test_its_own_test_passes(made, language):
+    tested = run(made(language), "./test_thing.py", "-v")
 
     assert tested.returncode == 0, tested.stdout + tested.stderr
-    assert "test_it_keeps_to_the_protocol (__main__.Promises" in tested.stderr
+    assert re.search(r"^test_it_keeps_to_the_protocol.* ok$", tested.stderr, re.MULTILINE)
 
 
-@pytest.mark.parametrize("language", TOOLS)
-def test_the_check_has_nothing_to_say_against_it(made, language):
-    checked = run(made(language), "stdworker", "check", "./thing")
+@pytest.mark.parametrize(("language", "mode"), EVERY_WAY)
+def test_the_check_has_nothing_to_say_against_it(made, language, mode):
+    checked = run(made(language, "--mode", mode), "stdworker", "check", "./thing")
 
-    assert checked.returncode == 0, checked.stdout
+    assert checked.returncode == 0, checked.stdout + checked.stderr
+    assert re.search(rf"^\S+ as thing@1, mode {mode}: ", checked.stdout, re.MULTILINE)
     assert not re.search(r"^(?:warn|fail)", checked.stdout, re.MULTILINE), checked.stdout
 
 
@@ -101,7 +102,7 @@ def test_a_panic_in_a_go_program_ends_one_request_and_is_tried_again(made):
 
 def test_the_c_program_reads_nothing_beyond_a_request_that_is_cut_anywhere(made):
     tricky = r'{"name":"\"}]","deep":[{"x":[1,2.50]},null]}'
-    request = r'{"id":"a","spec":%s,"reaction":"work","config":{"greeting":"\\"}}' % tricky
+    request = '{"id":"a","spec":' + tricky + r',"reaction":"work","config":{"greeting":"\\"}}'
     lines = "\n".join(request[:end] for end in range(1, len(request) + 1))
 
     answered = run(made("c"), "./thing", text_in=lines)  # no newline at the end: that counts too

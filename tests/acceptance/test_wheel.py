@@ -58,3 +58,15 @@ def test_every_command_answers_from_an_installed_wheel(installed: Path, tmp_path
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert "Usage:" in done.stdout
+
+
+def test_an_installed_wheel_has_every_template_of_new(wheel: Path, installed: Path, tmp_path):
+    templates = ROOT / "stdworker/cli/templates"
+    carried = [name for name in zipfile.ZipFile(wheel).namelist() if name.startswith("stdworker/cli/templates/")]
+    command = [str(installed / "python"), "-c", "from stdworker.cli.worker import main; main()", "new", "bash", "thing"]
+
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+
+    assert sorted(carried) == sorted(str(path.relative_to(ROOT)) for path in templates.rglob("*") if path.is_file())
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "thing" / "thing").stat().st_mode & 0o100

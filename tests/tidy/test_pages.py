@@ -31,6 +31,17 @@ def test_the_first_program_of_the_readme_prints_what_the_readme_shows(tmp_path):
     assert run(tmp_path, "bash", "-ec", typed) == shown
 
 
+def test_the_kind_of_the_readme_is_the_one_that_new_makes(tmp_path):
+    typed = re.findall(r"^\$ (.*)", blocks("README.md", "console")[1], re.MULTILINE)
+    before_dev = [line for line in typed if not line.startswith(("stdworker dev", "conctl"))]
+
+    run(tmp_path, "bash", "-ec", "\n".join(before_dev))
+
+    assert len(before_dev) == 3
+    assert blocks("README.md", "yaml") == [(tmp_path / "greeter" / "greeter.kind.yaml").read_text()]
+    assert "name: example" in (tmp_path / "greeter" / "example.yaml").read_text()
+
+
 def test_the_readme_says_how_the_commands_get_on_path_before_a_folder_is_served():
     readme = (ROOT / "README.md").read_text()
     assert -1 < readme.find(". .venv/bin/activate") < readme.index("$ stdworker dev")

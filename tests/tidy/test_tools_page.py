@@ -13,7 +13,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 BIN = Path(sys.executable).parent
 PAGE = (ROOT / "docs/tools.md").read_text()
-TOOLS = ("call", "explain", "replay")
+TOOLS = ("call", "new", "explain", "replay")
 
 
 def section(tool: str) -> str:
