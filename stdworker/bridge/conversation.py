@@ -215,7 +215,8 @@ class Conversation:
         self._bytes_since_answer = 0
         flight = self._session.owner(request_id)
         flight.disarm()
-        self._record(answer.document, [flight])
+        if flight.request.transcript is not None:
+            flight.request.transcript.received(answer.document, self._redact)
         if self._session.answer(request_id) is Action.DELIVER:
             flight.land(answer.document)
             self._listener.answered()
@@ -284,6 +285,7 @@ class Conversation:
 
     def _count_noise(self, lines: list[bytes | Overlong]) -> None:
         """Of a flood in which no line can be a message only the first ones are read."""
+        self._record(lines)
         count = sum(1 for line in lines if line)
         self.stray_lines += count
         self._program.runtime.counters.stray_lines += count

@@ -121,7 +121,7 @@ class _Listener:
     def _without_plain_lines(self, chunk: bytes) -> bytes:
         """Keep whole lines that can be no notice as they are: floods of short lines must be cheap."""
         end = chunk.rfind(b"\n") + 1
-        if not end or len(self._lines) or b"{" in chunk or b"\r" in chunk:
+        if not end or self._request.transcript is not None or len(self._lines) or b"{" in chunk or b"\r" in chunk:
             return chunk
         self._kept += chunk[:end]
         return chunk[end:]

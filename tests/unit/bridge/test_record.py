@@ -157,6 +157,17 @@ async def test_notices_and_stray_lines_of_a_persistent_program_are_recorded(prov
     assert line["received"][-3:] == ["stray", '{"progress":{"fraction":0.5}}', '{"status":1}']
 
 
+@pytest.mark.parametrize("mode", ["oneshot", "stream"])
+async def test_every_line_of_a_flood_is_recorded(provide, file, mode):
+    body = """read -r r; seq 1000 1999; echo '{"status":1}'; read -r r"""
+    program = await provide({"record_file": file}, **bash(body), mode=mode)
+
+    await program.run()
+    await closed(program)
+
+    assert lines(file)[0]["received"] == [*map(str, range(1000, 2000)), '{"status":1}']
+
+
 async def test_a_cancelled_request_is_recorded_as_cancelled(provide, file, alive, until):
     program = await provide({"record_file": file}, **bash("sleep 1000"))
 
