@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import sys
 from pathlib import Path
 from typing import Any
 
 import click
 
-from stdworker.cli.check_output import as_text, case_line, listed
 from stdworker.cli.program_arguments import GivenProgram, ProgramCommand, read_config, read_spec
 from stdworker.cli.signals import until_interrupted
 from stdworker.model.json_text import join_members
@@ -18,6 +18,12 @@ from stdworker.testing import conformance
 
 SECONDS_MAX = 600.0
 
+COLOURS = {
+    conformance.Verdict.PASS: "green",
+    conformance.Verdict.WARN: "yellow",
+    conformance.Verdict.FAIL: "red",
+    conformance.Verdict.SKIP: "bright_black",
+}
 MODES = sorted(frozenset[str]().union(*(case.modes for case in conformance.CASES)))
 
 
@@ -47,10 +53,11 @@ def check(command: tuple[str, ...], listing: bool, output: str, as_json: bool, *
     case failed (warnings are allowed), 1 one did, 2 the command line is wrong.
     """
     if listing:
-        click.echo(listed(conformance.CASES))
+        click.echo("\n".join(f"{case.id:17} {case.title}\n{'':17} {case.why}" for case in conformance.CASES))
         return
     if not command:
         raise click.UsageError("Missing argument 'PROGRAM'.")
+    logging.getLogger("stdworker").setLevel(logging.CRITICAL)  # what the program prints is shown with its case
     _require_cases(*asked["only"], *asked["skip"])
     sys.exit(asyncio.run(until_interrupted(_check(GivenProgram.of(command), as_json or output == "json", asked))))
 
@@ -74,13 +81,19 @@ async def _check(given: GivenProgram, as_json: bool, asked: dict[str, Any]) -> i
         specs=[read_spec(spec) for spec in asked["specs"]],
         config=join_members(config) if config else None,
         call_options=_call_options(asked),
-        on_result=None if as_json else lambda result: click.echo(case_line(result)),
+        on_result=None if as_json else _show,
         **{name: asked[name] for name in ("mode", "reactions", "timeout_seconds", "only", "skip")},
     )
-    click.echo(json.dumps(report.document()) if as_json else as_text(report))
+    click.echo(json.dumps(conformance.as_document(report)) if as_json else conformance.as_text(report))
     if asked["junit"]:
-        _write(asked["junit"], report.junit())
+        _write(asked["junit"], conformance.as_junit(report))
     return 0 if report.passed else 1
+
+
+def _show(result: conformance.Result) -> None:
+    line = conformance.case_line(result)
+    verdict, rest = line[: len(result.verdict)], line[len(result.verdict) :]
+    click.echo(click.style(verdict, fg=COLOURS[result.verdict]) + rest)
 
 
 def _call_options(asked: dict[str, Any]) -> tuple[str, ...]:

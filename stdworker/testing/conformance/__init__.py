@@ -4,13 +4,15 @@ from stdworker.testing import conformance
 
 def test_the_program_keeps_the_contract():
     report = conformance.check("./greeter", specs=[{"name": "Ada"}])
-    assert report.passed, report
+    assert report.passed, conformance.as_text(report)
 """
 
 from stdworker.testing.conformance.cases import CASES
+from stdworker.testing.conformance.machine import as_document, as_junit
 from stdworker.testing.conformance.report import Report, Result
 from stdworker.testing.conformance.run import check, check_async, check_subject
 from stdworker.testing.conformance.subject import Subject
+from stdworker.testing.conformance.text import as_text, case_line
 from stdworker.testing.conformance.verdict import Case, Finding, Verdict
 
 __all__ = [
@@ -21,6 +23,10 @@ __all__ = [
     "Result",
     "Subject",
     "Verdict",
+    "as_document",
+    "as_junit",
+    "as_text",
+    "case_line",
     "check",
     "check_async",
     "check_subject",

@@ -87,7 +87,7 @@ def judge_answer(sent: bytes, request_id: str, peer: Peer, seconds: float, *, si
         if isinstance(message, Answer) and message.id in (request_id, None):
             return _by_document(seen, message.document)
         if isinstance(message, Broken):
-            return replace(seen, ending=Ending.BROKEN, why=message.error.message)
+            return replace(seen, ending=Ending.BROKEN, why=_reason(message.error))
         if isinstance(message, Answer) and message.id not in peer.asked:
             why = f"it answered with the id {message.id!r}, the request's is {request_id!r}"
             return replace(seen, ending=Ending.BROKEN, why=why)
@@ -99,6 +99,11 @@ def judge_answer(sent: bytes, request_id: str, peer: Peer, seconds: float, *, si
 def is_decisive(message: Message, asked_before: Set[str]) -> bool:
     """Is it an answer, and not another one to an earlier request? Such a one is dropped."""
     return isinstance(message, Broken) or (isinstance(message, Answer) and message.id not in asked_before)
+
+
+def _reason(error: ResponseError) -> str:
+    """The message without what was received: the exchange has all of it."""
+    return error.message.partition("; received: ")[0]
 
 
 def _seen(sent: bytes, peer: Peer) -> Exchange:
@@ -114,7 +119,7 @@ def _without_response(seen: Exchange, error: ResponseError, seconds: float) -> E
     if seen.exit is None:
         return _silent(seen, seconds)
     if seen.exit.code == 0:
-        return replace(seen, ending=Ending.BROKEN, why=error.message)
+        return replace(seen, ending=Ending.BROKEN, why=_reason(error))
     return _by_exit(seen, seen.exit, "")
 
 
@@ -122,7 +127,7 @@ def _by_document(seen: Exchange, document: bytes) -> Exchange:
     try:
         response = parse_response(document)
     except ResponseError as error:
-        return replace(seen, ending=Ending.BROKEN, why=error.message)
+        return replace(seen, ending=Ending.BROKEN, why=_reason(error))
     return _by_response(seen, response)
 
 
@@ -132,7 +137,7 @@ def _by_response(seen: Exchange, response: Response) -> Exchange:
         try:
             check_edges(response.outcome, ())
         except ResponseError as error:
-            return replace(seen, ending=Ending.BROKEN, why=error.message)
+            return replace(seen, ending=Ending.BROKEN, why=_reason(error))
         return replace(seen, ending=Ending.SUCCESS)
     ending = Ending.REFUSED if response.error.terminal else Ending.FAILED
     return replace(seen, ending=ending, why=response.error.message)

@@ -7,7 +7,7 @@ import time
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import replace
-from uuid import NAMESPACE_URL, uuid4, uuid5
+from uuid import uuid4, uuid5
 
 from stdworker.bridge.program import Program, task_variables
 from stdworker.bridge.redact import Redactor
@@ -35,7 +35,8 @@ STATUS = RawJson(b'{"check":true}')  # of resources that are said to have one
 class Lab:
     """Runs the program of one subject. Each process that it starts is ended with the case that asked for it.
 
-    `mark` is in the environment of all of them, for a program that wants to know. `made` are the resources that exist now, if the program makes any.
+    `made` are the resources that the program has made and not deleted yet. `mark` is in its environment, so that
+    it can know that it is being checked.
     """
 
     def __init__(self, subject: Subject, runtime: BridgeRuntime) -> None:
@@ -45,7 +46,8 @@ class Lab:
         self.seconds = min(subject.timeout_seconds, subject.launch.timeout_seconds or subject.timeout_seconds)
         self.grace_seconds = min(self.launch.grace_seconds, self.seconds)
         self.program = Program(subject.kind, self.launch, Redactor(), runtime)
-        self.mark = f"STDWORKER_CHECK={uuid4()}"
+        self._check = uuid4()
+        self.mark = f"STDWORKER_CHECK={self._check}"
         self.made: dict[str, Resource] = {}
         self.base: Exchange | None = None  # how the program answers an ordinary request
 
@@ -64,11 +66,11 @@ class Lab:
     def request(
         self, name: str, spec: RawJson | None = None, reaction: Reaction | None = None, *, no_spec: bool = False
     ) -> ReactionRequest:
-        """A request about the resource `check-NAME`, by default with the base spec and the first reaction."""
-        reaction = reaction or self.subject.reactions[0]
+        """A request about the resource `check-NAME`, by default with the base spec and the reaction that makes it."""
+        reaction = reaction or self.subject.maker or self.subject.reactions[0]
         kind = self.subject.kind
         resource = Resource(
-            uid=str(uuid5(NAMESPACE_URL, f"stdworker-check:{name}")),
+            uid=str(uuid5(self._check, name)),
             kind=kind.kind,
             name=f"check-{name}",
             kind_version=kind.version,

@@ -16,7 +16,8 @@ HUGE_BYTES = 1 << 20
 UNICODE = (
     "日本 \N{GRINNING FACE} e\N{COMBINING ACUTE ACCENT} \N{HEBREW LETTER ALEF}\N{RIGHT-TO-LEFT MARK} \u2028 \u0085 ü"
 )
-QUOTING = "a \"quoted\" 'text' \\ back\\nslash $(echo expanded) `echo expanded` %s {x} $HOME * ; \t\n end"
+QUOTING = "a \"quoted\" 'text' \\ back\\nslash $(expr 6553 \\* 7) `expr 6553 \\* 7` %s {x} $HOME * ; \t\n end"
+RUN = str(6553 * 7)  # in an answer only if a command in QUOTING was run
 EXACT_NUMBERS = (2**53 + 1, 2**64, 123456789012345678901234567890, -(2**63) - 1)
 SPELLED_NUMBER = 1234567.0
 OTHER_TYPES: tuple[Any, ...] = ("text", 7, [1], True)
@@ -24,8 +25,8 @@ OTHER_TYPES: tuple[Any, ...] = ("text", 7, [1], True)
 _BEGIN, _END = "checkbegin", "checkend"
 _MARKED = re.compile(f"{_BEGIN}(.*?){_END}", re.DOTALL)
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?")
+_SLUG = re.compile(r"[\w\s.-]*", re.ASCII)
 _GARBLED = ("\N{REPLACEMENT CHARACTER}", "?", UNICODE[0].encode().decode("latin-1"))  # none of these was sent
-_COMMANDS = re.compile(r"\$\(echo expanded\)|`echo expanded`")
 
 
 @case(
@@ -123,7 +124,7 @@ async def unicode_text(lab: Lab) -> Finding:
 )
 async def quoting(lab: Lab) -> Finding:
     found = await lab.ask(lab.request("quoting", _with_text(lab, f"{_BEGIN}{QUOTING}{_END}")))
-    if any("expanded" in _COMMANDS.sub("", text) for text in _kept(found)):
+    if RUN.encode() in found.stdout:
         return failed("a command inside the spec was run", found)
     return _text_kept(found, QUOTING)
 
@@ -233,13 +234,13 @@ def _collect(value: Any, texts: list[str]) -> None:
 
 
 def _text_kept(found: Exchange, sent: str) -> Finding:
-    """Garbled text is a failure; a program may well shorten or rewrite what it got."""
+    """Garbled text is a failure, text with something missing a warning; a slug is what somebody wanted."""
     for text in _kept(found) if found.sound else ():
-        if text == sent:
-            continue
-        garbled = any(sign in text for sign in _GARBLED)
         told = f"the text came back as {text!r}"
-        return failed(told, found) if garbled else warned(f"{told}, it was {sent!r}", found)
+        if any(sign in text for sign in _GARBLED):
+            return failed(told, found)
+        if text != sent:
+            return passed(told) if _SLUG.fullmatch(text) else warned(f"{told}, it was {sent!r}", found)
     return _sound(found)
 
 

@@ -83,7 +83,7 @@ async def stray_output(lab: Lab) -> Finding:
     if not found.stray:
         return passed()
     first = found.stray[0][:SHOWN_CHARACTERS_MAX].decode("utf-8", "replace")
-    told = f"{len(found.stray)} stray lines on stdout, the first is: {first}"
+    told = f"no message is: {first}" + (f" (and {len(found.stray) - 1} lines more)" if len(found.stray) > 1 else "")
     return failed(told, found) if lab.launch.strict else warned(told, found)
 
 

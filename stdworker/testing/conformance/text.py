@@ -1,43 +1,34 @@
-"""What `stdworker check` prints for people: a line for each case, then what to change."""
+"""A report for people: a line for each case, then what to change."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from textwrap import indent
 
-import click
-
-from stdworker.testing.conformance import Case, Report, Result, Verdict
-from stdworker.testing.conformance.report import evidence
+from stdworker.testing.conformance.report import Report, Result, evidence
+from stdworker.testing.conformance.verdict import Verdict
 
 ID_WIDTH = 17
 LINE_CHARACTERS_MAX = 300  # of evidence; the JSON report has more
 
-COLOURS = {Verdict.PASS: "green", Verdict.WARN: "yellow", Verdict.FAIL: "red", Verdict.SKIP: "bright_black"}
-
-
-def listed(cases: Iterable[Case]) -> str:
-    """The cases and their reasons."""
-    return "\n".join(f"{case.id:{ID_WIDTH}} {case.title}\n{'':{ID_WIDTH}} {case.why}" for case in cases)
-
 
 def case_line(result: Result) -> str:
     """One line about one case."""
-    verdict = click.style(f"{result.verdict:5}", fg=COLOURS[result.verdict], bold=result.verdict is Verdict.FAIL)
     note = _first_line(result.message)
-    return f"{verdict} {result.case.id:{ID_WIDTH}} {result.case.title}" + (f": {note}" if note else "")
+    line = f"{result.verdict:5} {result.case.id:{ID_WIDTH}} {result.case.title}"
+    return _harmless(f"{line}: {note}" if note else line)
 
 
 def as_text(report: Report) -> str:
     """What to change, and the sum of it."""
     troubles = [result for result in report.results if result.verdict in (Verdict.FAIL, Verdict.WARN)]
-    return "\n".join([*("\n".join(_trouble(result)) for result in troubles), "", _summary(report)])
+    return _harmless("\n".join([*("\n".join(_trouble(result)) for result in troubles), "", _summary(report)]))
 
 
 def _trouble(result: Result) -> Iterator[str]:
     case = result.case
     yield ""
-    yield click.style(f"{result.verdict} {case.id}: {case.title}", fg=COLOURS[result.verdict], bold=True)
+    yield f"{result.verdict} {case.id}: {case.title}"
     yield indent(result.message, "  ")
     told = evidence(result.finding.exchange)
     for name in ("sent", "received", "exit", "stderr"):
@@ -69,3 +60,8 @@ def _first_line(text: str) -> str:
 def _summary(report: Report) -> str:
     counts = ", ".join(f"{count} {verdict}" for verdict, count in report.counts.items() if count)
     return f"{report.program} as {report.kind}, mode {report.mode}: {counts} in {report.seconds:.1f} s"
+
+
+def _harmless(text: str) -> str:
+    """What a program printed must not command the terminal."""
+    return "".join(c if c.isprintable() or c in "\n\t" else repr(c)[1:-1] for c in text)
