@@ -23,6 +23,7 @@ from stdworker.process.spawn import Process, default_signals, spawn
 from stdworker.process.stop import Step, stop
 
 BUSY_TRIES_MAX = 5
+LEAKED_SHOWN_MAX = 5
 BUSY_SECONDS = 0.05  # between tries when the program file is being written
 
 log = logging.getLogger("stdworker.bridge")
@@ -151,14 +152,14 @@ class BridgeRuntime:
 
     def _own_processes(self) -> set[int]:
         guardian = {self._guardian.pid} if self._guardian.pid is not None else set()
-        return {os.getpid(), *guardian, *(process.pid for process in self.processes)}
+        return {os.getpid()} | guardian | self._orphans.marked()
 
-    def _on_leak(self, leaked: Leaked) -> None:
-        self.counters.leaked_descendants += 1
-        log.warning(
-            "%s: a descendant had left its program's process group and was killed: process %d (%s)",
-            leaked.kind or "a program", leaked.pid, leaked.name,
-        )  # fmt: skip
+    def _on_leak(self, leaked: Sequence[Leaked]) -> None:
+        self.counters.leaked_descendants += len(leaked)
+        kinds = ", ".join(sorted({found.kind or "a program" for found in leaked}))
+        named = ", ".join(f"{found.pid} ({found.name})" for found in leaked[:LEAKED_SHOWN_MAX])
+        rest = f" and {len(leaked) - LEAKED_SHOWN_MAX} more" if len(leaked) > LEAKED_SHOWN_MAX else ""
+        log.warning("%s: killed descendants that had left their process group: %s%s", kinds, named, rest)
 
     async def _stop(self, process: Process, steps: Sequence[Step], killed_by: str | None) -> None:
         if not await stop(process, steps, killed_by=killed_by):

@@ -2,9 +2,9 @@
 
 Reads `+PGID` and `-PGID` lines; `=` says that nothing is left and ends it at once. At the end of its input, which is
 the worker's end however it came, every group still on the list gets SIGTERM, and with it every process whose
-environment has the mark of the worker: these are the ones that left their group, or that the worker had no time to
-report. A second later it is SIGKILL, until nobody with the mark is left. Runs by itself (`python -I -S`), standard
-library only; the worker starts it with the signals blocked that are sent to end a worker.
+environment has the mark of the worker, and all of their sessions: these are the ones that left their group, or that the
+worker had no time to report. A second later it is SIGKILL, until nobody is left. Runs by itself (`python -I -S`),
+standard library only; the worker starts it with the signals blocked that are sent to end a worker.
 """
 
 import os
@@ -23,23 +23,23 @@ def main() -> None:
     mark = b"\0" + sys.argv[1].encode()
     groups = read_groups()
     deadline = time.monotonic() + GRACE_SECONDS
-    marked = set(processes_with(mark))
+    sessions = groups | {found for pid in left_behind(mark, groups) if (found := session(str(pid)))}
     left = kill(groups, os.killpg, signal.SIGTERM)
-    marked = kill(marked, os.kill, signal.SIGTERM)
-    while (left or marked) and time.monotonic() < deadline:
+    others = kill(left_behind(mark, sessions), os.kill, signal.SIGTERM)
+    while (left or others) and time.monotonic() < deadline:
         time.sleep(POLL_SECONDS)
         left = kill(left, os.killpg, 0)
-        marked = kill(marked, os.kill, 0)
+        others = kill(others, os.kill, 0)
     kill(left, os.killpg, signal.SIGKILL)
-    insist(mark)
+    insist(mark, sessions)
 
 
-def insist(mark: bytes) -> None:
+def insist(mark: bytes, sessions: set[int]) -> None:
     """Twice nobody is the end: a process that was just being forked is seen the second time."""
     deadline = time.monotonic() + INSIST_SECONDS
     clean = 0
     while clean < 2 and time.monotonic() < deadline:
-        found = processes_with(mark)
+        found = left_behind(mark, sessions)
         kill(found, os.kill, signal.SIGKILL)
         clean = 0 if found else clean + 1
         time.sleep(SEARCH_SECONDS)
@@ -57,19 +57,25 @@ def read_groups() -> set[int]:
     return groups
 
 
-def processes_with(mark: bytes) -> set[int]:
-    """All processes of the system that were started with it; none where there is no /proc."""
+def left_behind(mark: bytes, sessions: set[int]) -> set[int]:
+    """All processes of the system that have the mark, or belong to a session; none where there is no /proc."""
     try:
         names = os.listdir("/proc")  # noqa: PTH208 (pathlib would double what this process loads)
     except OSError:
         return set()
-    return {int(name) for name in names if name.isdigit() and mark in b"\0" + environment(name)}
+    pids = [name for name in names if name.isdigit()]
+    return {int(pid) for pid in pids if mark in b"\0" + read(pid, "environ") or session(pid) in sessions}
 
 
-def environment(pid: str) -> bytes:
+def session(pid: str) -> int | None:
+    fields = read(pid, "stat").rpartition(b")")[2].split()
+    return int(fields[3]) if len(fields) > 3 and fields[0] != b"Z" else None
+
+
+def read(pid: str, file: str) -> bytes:
     try:
-        with open(f"/proc/{pid}/environ", "rb") as file:  # noqa: PTH123
-            return file.read()
+        with open(f"/proc/{pid}/{file}", "rb") as opened:  # noqa: PTH123
+            return opened.read()
     except OSError:  # gone, or somebody else's
         return b""
 

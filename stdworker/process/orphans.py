@@ -4,7 +4,7 @@ Every program carries a mark in its environment, which whatever it starts inheri
 `adoption`): when a process of a program ends, those that it had started become children of ours. Therefore, once
 a program's leader has ended, every branch of its tree that still lives begins at a child of ours that we didn't
 start. A look at these children finds it, and its mark says whose it is. Killing one may hand us its children in turn:
-so we look again until there is none.
+so we look again until there is none. One that emptied its environment is known by its session, unless it left that too.
 
 Other children, those of plugins among them, carry no mark of ours and are never signalled or waited for. A zombie
 has no environment any more: it is ours if it belongs to the session of a program. One of another session than this
@@ -22,7 +22,7 @@ import os
 import secrets
 import signal
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from typing import NamedTuple
 
@@ -54,10 +54,10 @@ class Leaked(NamedTuple):
 class Orphans:
     """The descendants of the programs of one worker.
 
-    `on_leak` hears of each that had left its program's group and had to be killed.
+    `on_leak` hears of those that had left their program's group and had to be killed.
     """
 
-    def __init__(self, on_leak: Callable[[Leaked], None]) -> None:
+    def __init__(self, on_leak: Callable[[Sequence[Leaked]], None]) -> None:
         self.nonce = secrets.token_hex(8)
         self._on_leak = on_leak
         self._numbers = itertools.count(1)
@@ -66,7 +66,7 @@ class Orphans:
         self._timer: asyncio.TimerHandle | None = None
         self._again_seconds = LOOK_AGAIN_SECONDS
         self._running: dict[int, str] = {}  # leader: mark
-        self._ended: set[int] = set()  # leaders since whose end nothing was found to be left
+        self._ended: dict[int, str] = {}  # the same of those whose descendants may still be around
         self._own: set[bytes] = set()  # the running leaders again, as the list of children spells them
         self._seen: dict[bytes, str] = {}  # children that may live, with the mark of a running program or ""
         self._reviewed_at = 0.0
@@ -111,10 +111,16 @@ class Orphans:
             del self._seen[pid]
         if len(self._ended) >= ENDED_MAX:
             self._ended.clear()
-        self._ended.add(leader)
-        if isinstance(self._source, Children):
+        self._ended[leader] = mark
+        if self._has_list:
             self._again_seconds = LOOK_AGAIN_SECONDS
             self._arm(LOOK_SECONDS)
+
+    def marked(self) -> set[int]:
+        """Every process of this system that one of our programs started, or is."""
+        prefix = f"\0{MARK}={self.nonce}-".encode()
+        found = map(int, AllProcesses().pids())
+        return {pid for pid in found if prefix in b"\0" + procfs.environment(pid)}
 
     async def close(self) -> None:
         """Kill what is left of all programs, then stop being the one who gets orphans."""
@@ -132,6 +138,11 @@ class Orphans:
         self._source = None
 
     # ---- looking ----
+
+    @property
+    def _has_list(self) -> bool:
+        """Do we see our own children only? Among all processes only a mark tells."""
+        return isinstance(self._source, Children)
 
     def _arm(self, seconds: float) -> None:
         """Look then, or earlier if that is planned."""
@@ -156,8 +167,9 @@ class Orphans:
         assert self._source is not None
         present = self._source.pids()
         self._forget(present)
-        for pid in present.difference(self._own, self._seen):
-            self._judge(pid)
+        leaked = [found for pid in present.difference(self._own, self._seen) if (found := self._judge(pid))]
+        if leaked:
+            self._on_leak(leaked)
         if not self._killed:
             self._ended.clear()
         return bool(self._killed)
@@ -174,39 +186,44 @@ class Orphans:
         for pid in self._seen.keys() - present:
             del self._seen[pid]
 
-    def _judge(self, pid: bytes) -> None:
-        if pid in self._killed:
-            self._reap(pid)
-            return
-        variables = b"\0" + procfs.environment(int(pid))
-        mark = _after(variables, f"{MARK}={self.nonce}-")
-        if not mark:
-            self._judge_unmarked(pid)
-        elif f"{self.nonce}-{mark}" in self._running.values():
-            self._seen[pid] = f"{self.nonce}-{mark}"
-        else:
-            self._kill(pid, variables)
-
-    def _judge_unmarked(self, pid: bytes) -> None:
-        found = procfs.stat(int(pid))
-        if found is None or not found.zombie:
-            self._seen[pid] = ""
-        elif found.session in self._running or found.session in self._ended:
-            self._reap(pid)
-        elif not _has_parent(int(pid), found.session):
-            now = time.monotonic()
-            if now - self._zombies.setdefault(pid, now) >= ZOMBIE_SECONDS:
-                self._reap(pid)
-
-    def _kill(self, pid: bytes, variables: bytes) -> None:
+    def _judge(self, pid: bytes) -> Leaked | None:
         number = int(pid)
+        variables = b"\0" + procfs.environment(number)
         found = procfs.stat(number)
-        leaked = Leaked(number, procfs.name(number), _after(variables, "STDWORKER_KIND="))
+        if found is None:
+            return None
+        mark = self._mark_of(variables, found.session)
+        if pid in self._killed or (found.zombie and mark):
+            self._reap(pid)
+        elif found.zombie:
+            self._judge_stranded(pid, found.session)
+        elif mark is None or mark in self._running.values():
+            self._seen[pid] = mark or ""
+        else:
+            return self._kill(number, found.group, variables)
+        return None
+
+    def _mark_of(self, variables: bytes, session: int) -> str | None:
+        """Whose it is: by its environment, or by its session, which only what a program started can share."""
+        number = _after(variables, f"{MARK}={self.nonce}-")
+        if number:
+            return f"{self.nonce}-{number}"
+        return self._running.get(session) or self._ended.get(session) if self._has_list else None
+
+    def _judge_stranded(self, pid: bytes, session: int) -> None:
+        """A zombie that no program here is known to have started."""
+        if not self._has_list or int(pid) in _programs or session == os.getsid(0):
+            return
+        now = time.monotonic()
+        if now - self._zombies.setdefault(pid, now) >= ZOMBIE_SECONDS:
+            self._reap(pid)
+
+    def _kill(self, pid: int, group: int, variables: bytes) -> Leaked | None:
+        leaked = Leaked(pid, procfs.name(pid), _after(variables, "STDWORKER_KIND="))
         with suppress(ProcessLookupError, PermissionError):
-            os.kill(number, signal.SIGKILL)
-        self._killed.add(pid)
-        if found is not None and not found.zombie and found.group not in self._ended:
-            self._on_leak(leaked)
+            os.kill(pid, signal.SIGKILL)
+        self._killed.add(b"%d" % pid)
+        return None if group in self._ended else leaked
 
     def _reap(self, pid: bytes) -> None:
         """Wait for exactly this process, if it is a child at all."""
@@ -232,11 +249,6 @@ async def reap_as_init() -> AsyncIterator[None]:
         yield
     finally:
         await orphans.close()
-
-
-def _has_parent(pid: int, session: int) -> bool:
-    """Does somebody in this process wait for it, or may do so?"""
-    return pid in _programs or session == os.getsid(0)
 
 
 def _after(variables: bytes, prefix: str) -> str:

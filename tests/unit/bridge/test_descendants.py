@@ -29,7 +29,7 @@ async def test_a_descendant_that_left_the_session_ends_with_its_task(provide, ru
 
     await until(lambda: not alive())
     assert runtime.counters.leaked_descendants == 1
-    assert caplog.text.count("greeter: a descendant had left its program's process group and was killed: process ") == 1
+    assert caplog.text.count("greeter: killed descendants that had left their process group: ") == 1
     assert "(sleep)" in caplog.text
 
 

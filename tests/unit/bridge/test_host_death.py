@@ -36,9 +36,13 @@ async def main():
 
 asyncio.run(main())
 """
+PROCESSES = 4
 STUBBORN = """#!/bin/bash
 trap '' TERM
 setsid bash -c 'trap "" TERM; echo $$ >{fifo}; while :; do sleep 1000; done' &
+set -m
+env -i bash -c 'trap "" TERM; echo $$ >{fifo}; while :; do sleep 1000; done' &
+set +m
 sleep 1000 &
 echo $! >{fifo}
 echo $$ >{fifo}
@@ -57,7 +61,7 @@ def test_programs_of_a_worker_that_was_killed_are_gone_within_seconds(tmp_path, 
         os.fdopen(os.open(fifo, os.O_RDWR)) as pids,
         subprocess.Popen([sys.executable, "-c", HOST, str(program), mode, reported]) as host,
     ):
-        processes = [os.pidfd_open(int(pids.readline())) for _ in range(3)]
+        processes = [os.pidfd_open(int(pids.readline())) for _ in range(PROCESSES)]
         host.send_signal(signal.SIGKILL)
 
     for process in processes:

@@ -24,7 +24,7 @@ class Programs:
 
     def __init__(self):
         self.leaked = []
-        self.orphans = Orphans(self.leaked.append)
+        self.orphans = Orphans(self.leaked.extend)
         self.orphans.open()
 
     def start(self, script):
@@ -126,6 +126,16 @@ async def test_a_tree_is_followed_to_its_leaves(programs):
 
     await ended(*tree)
     assert len(programs.leaked) >= 4
+
+
+async def test_one_that_emptied_its_environment_is_known_by_its_session(programs):
+    process = programs.start("set -m; env -i bash -c 'echo $BASHPID; exec sleep 1000' & wait")
+    (scrubbed,) = await pids_of(process, 1)
+
+    await programs.end(process)
+
+    await ended(scrubbed)
+    assert [leak.name for leak in programs.leaked] == ["sleep"]
 
 
 async def test_what_a_running_program_orphans_is_left_alone(programs):
