@@ -190,16 +190,17 @@ class Conversation:
         if type(message) is Answer:
             self._on_answer(message)
         elif message is not None:
-            self._record(line, self.flights)
+            self._record([line])
             self._on_message(message)
         self._at_first_line = self._at_first_line and message is None
 
-    def _record(self, line: bytes | Overlong, flights: Iterable[Flight]) -> None:
-        """For those requests that it may have been said for."""
-        shown = line.start if isinstance(line, Overlong) else line
-        for flight in flights:
-            if flight.request.transcript is not None:
-                flight.request.transcript.received(shown, self._redact)
+    def _record(self, lines: Iterable[bytes | Overlong]) -> None:
+        """For every request in flight: nobody knows which of them they were written for."""
+        transcripts = [flight.request.transcript for flight in self.flights if flight.request.transcript is not None]
+        if transcripts:
+            for line in lines:
+                for transcript in transcripts:
+                    transcript.received(line.start if isinstance(line, Overlong) else line, self._redact)
 
     def _read(self, line: bytes | Overlong) -> Message | None:
         if not line:
