@@ -56,9 +56,14 @@ def table(headings: Sequence[str], rows: Iterable[Sequence[str | Text]], empty: 
         click.echo(empty, err=True)
 
 
+def plain(text: str) -> str:
+    """Text that a program may have written, without what a terminal would obey."""
+    return "".join(c if c.isprintable() or c == "\n" else "?" for c in text)
+
+
 def _one_line(cell: str | Text) -> Text:
     """A cell that is cut, not wrapped; the widest column is cut first."""
-    text = cell if isinstance(cell, Text) else Text(cell)
+    text = cell if isinstance(cell, Text) else Text(plain(cell).replace("\n", " "))
     text.no_wrap, text.overflow = True, "ellipsis"
     return text
 

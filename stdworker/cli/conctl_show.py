@@ -9,7 +9,7 @@ import click
 from rich.text import Text
 from rich.tree import Tree
 
-from stdworker.cli.conctl_output import age, phase, pretty_yaml, show, table
+from stdworker.cli.conctl_output import age, phase, plain, pretty_yaml, show, table
 from stdworker.model.json_text import RawJson, loads, members
 
 EVENTS_SHOWN = 10
@@ -63,7 +63,9 @@ def _heading(resource: Mapping[str, Any]) -> Text:
     made = Text()
     for title, text in lines:
         if text:
-            made.append(f"{title + ':':<12}", "bold").append_text(phase(text) if title == "Phase" else Text(text))
+            made.append(f"{title + ':':<12}", "bold").append_text(
+                phase(text) if title == "Phase" else Text(plain(text))
+            )
             made.append("\n")
     return made
 
@@ -141,5 +143,5 @@ def _label(node: Mapping[str, Any], waits: Sequence[str]) -> Text:
     if waits:
         label.append(f" ← {', '.join(waits)}", "dim")
     if node["message"]:
-        label.append(f"  {node['message']}", "dim")
+        label.append(f"  {plain(node['message'])}", "dim")
     return label

@@ -11,8 +11,10 @@ from typing import Any
 import click
 from rich.console import Console
 from rich.status import Status
+from rich.text import Text
 
 from stdworker.cli.conctl_client import Client, Failed
+from stdworker.cli.conctl_output import plain
 
 LOOK_SECONDS = 1.0
 GRACE_SECONDS = 10.0  # for the answer of a wait to arrive
@@ -87,9 +89,10 @@ class Progress:
             return
         try:
             graph = self.client.value(f"/resources/{self.name}/graph", {"limit": GRAPH_NODES_MAX})
-            self.status.update(summary(graph["nodes"]))
+            told = summary(graph["nodes"])
         except Failed as error:
-            self.status.update(error.message)
+            told = error.message
+        self.status.update(Text(plain(told)))  # as text: in a string rich would look for markup
 
 
 def summary(nodes: Sequence[dict[str, Any]]) -> str:

@@ -36,7 +36,7 @@ class ReadyPoll:
     async def watch(self, changed: Callable[[], None]) -> None:
         """Keep asking, at once when the provider says that the answer may be another."""
         if hasattr(self._provider, "on_ready_change"):
-            self._provider.on_ready_change = self._hurry
+            self._provider.on_ready_change = self.hurry
         while True:
             self._changed.clear()
             await self._ask(changed)
@@ -49,8 +49,8 @@ class ReadyPoll:
         """Why the last answer was no; "" if the provider doesn't say."""
         return self.trouble or str(getattr(self._provider, "readiness_reason", ""))
 
-    def _hurry(self) -> None:
-        """Safe from any thread, and when the worker has ended."""
+    def hurry(self) -> None:
+        """Ask soon. Safe from any thread, and when the worker has ended."""
         with contextlib.suppress(RuntimeError):
             self._loop.call_soon_threadsafe(self._changed.set)
 
@@ -117,7 +117,7 @@ class Readiness:
     def start(self) -> None:
         """Begin to ask each provider."""
         for pair, poll in self._polls.items():
-            self._slots[pair].changed = partial(self.tell, pair)
+            self._slots[pair].changed = partial(self._configured, pair)
             self._watches.append(asyncio.create_task(poll.watch(partial(self._answered, pair))))
 
     async def known(self) -> None:
@@ -156,6 +156,11 @@ class Readiness:
             else:
                 log.warning("%s is %s", pair, _joined("not ready", reason))
         self._told(pair, ready, reason)
+
+    def _configured(self, pair: KindVersion) -> None:
+        """Its config was taken or refused: the provider may answer something else now."""
+        self.tell(pair)
+        self._polls[pair].hurry()
 
     def _answered(self, pair: KindVersion) -> None:
         self._asked[pair].set()

@@ -36,7 +36,8 @@ class Status:
 
     def document(self) -> bytes:
         """The whole status as JSON."""
-        return orjson.dumps(self._process() | self._worker.read(self._loop_side))
+        inside = self._worker.read(self._loop_side)
+        return orjson.dumps(self._process() | inside)  # in this order: a loop that didn't answer is known to be stuck
 
     def _process(self) -> dict[str, Any]:
         """What holds whatever the loop does."""

@@ -167,7 +167,7 @@ def test_a_wait_on_a_terminal_shows_what_is_missing(conctl, monkeypatch):
     shown = []
     monkeypatch.setattr("stdworker.cli.conctl_wait.on_terminal", lambda: True)
     monkeypatch.setattr("stdworker.cli.conctl_wait.LOOK_SECONDS", 0.01)
-    monkeypatch.setattr("stdworker.cli.conctl_wait.Status.update", lambda self, text: shown.append(text))
+    monkeypatch.setattr("stdworker.cli.conctl_wait.Status.update", lambda self, text: shown.append(str(text)))
     apply(conctl, "kind: stack\nkind_version: 1\nname: watched\nspec: {}\n", "--wait")
     assert conctl("wait", "stack/watched", "--for", "deleted", "--timeout", "100ms").exit_code == 1
     assert "stack/watched Ready, 2 of 2 Ready" in shown

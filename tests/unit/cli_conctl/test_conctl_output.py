@@ -8,6 +8,7 @@ import yaml
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from stdworker.cli import conctl_wait
 from stdworker.cli.conctl_output import age, pretty_json, pretty_yaml, table
 from stdworker.model.documents import parse_documents
 from stdworker.model.json_text import dumps, equal
@@ -92,3 +93,21 @@ def test_an_empty_table_says_so_apart_from_the_output(capsys):
     table(("NAME",), [], "No resources found.")
     captured = capsys.readouterr()
     assert (captured.out, captured.err) == ("", "No resources found.\n")
+
+
+def test_what_a_program_says_gives_a_terminal_no_orders(capsys):
+    table(("NAME", "MESSAGE"), [["a", "\x1b[31mred\a\nnext [bold]"]], "")
+    assert capsys.readouterr().out.splitlines()[1] == "a     ?[31mred? next [bold]"
+
+
+def test_a_wait_shows_what_a_program_says_as_it_is(monkeypatch):
+    monkeypatch.setattr(conctl_wait, "on_terminal", lambda: True)
+    node = {"ref": "leaf/a", "phase": "Reconciling", "is_ready": False, "message": "5% [/copy] \x1b[2J"}
+
+    class Client:
+        def value(self, path, query):
+            return {"nodes": [node]}
+
+    progress = conctl_wait.Progress(Client())
+    progress.update()
+    assert str(progress.status.renderable.text) == "leaf/a Reconciling; leaf/a: 5% [/copy] ?[2J"

@@ -106,6 +106,24 @@ def test_a_config_that_is_refused_is_why_a_pair_is_not_ready(play, noop):
     assert "no region" in reason
 
 
+def test_a_provider_is_asked_again_when_it_has_a_new_config(play, noop):
+    async def scenario(ground):
+        never_polls(ground)
+
+        class Choosy(noop):
+            async def ready(self):
+                return self.configs[-1].spec is not None
+
+        ground.serve(Choosy())
+        stream = await ground.stream()
+        await stream.until(lambda: len(stream.interests) == 1)
+        await stream.send_config(THING, ProviderConfig(dumps({})))
+        await stream.until(lambda: len(stream.interests) == 2)
+        return [ready for ready, _ in reasons(stream)]
+
+    assert play(scenario) == [False, True]
+
+
 def test_who_is_not_ready_at_the_start_is_one_line_for_each_reason(play, noop, logged):
     async def scenario(ground):
         providers = [noop(name) for name in ("a", "b", "c")]

@@ -8,6 +8,7 @@ import socket
 import stat
 import threading
 import urllib.request
+from pathlib import Path
 
 import pytest
 
@@ -262,12 +263,12 @@ def test_a_socket_that_can_not_get_its_name_leaves_nothing_behind(folder, monkey
         raise OSError(1, "refused")
 
     monkeypatch.setattr("pathlib.Path.rename", refuse)
-    open_before = len(os.listdir("/proc/self/fd"))
+    open_before = len(list(Path("/proc/self/fd").iterdir()))
     local = LocalSocket([folder], ROUTES)
     local.start()
     local.close()
     assert list(living_sockets(folder)) == []
-    assert len(os.listdir("/proc/self/fd")) == open_before
+    assert len(list(Path("/proc/self/fd").iterdir())) == open_before
 
 
 def test_a_worker_without_a_place_for_its_socket_runs_and_says_so(play, noop, tmp_path, logged):
