@@ -120,7 +120,23 @@ async def connection(program, *arguments, **fields):
 # ---- one contract ----
 
 
-@pytest.mark.parametrize("place", ["unix:{folder}/s", "tcp:127.0.0.1:0", "tcp:localhost:0"])
+def has_ipv6():
+    try:
+        socket.create_server(("::1", 0), family=socket.AF_INET6).close()
+    except OSError:
+        return False
+    return True
+
+
+@pytest.mark.parametrize(
+    "place",
+    [
+        "unix:{folder}/s",
+        "tcp:127.0.0.1:0",
+        "tcp:localhost:0",
+        pytest.param("tcp:[::1]:0", marks=pytest.mark.skipif(not has_ipv6(), reason="no IPv6 on this host")),
+    ],
+)
 async def test_a_program_is_asked_over_its_socket(provide, sidecar, tmp_path, place):
     address = await sidecar.listen(place.format(folder=tmp_path))
     program = await provide(**to(address, settings={"a": 1}))
@@ -195,6 +211,22 @@ async def test_a_request_past_its_deadline_costs_the_connection_and_its_late_ans
     writer.write(json.dumps(late).encode() + b"\n")
 
     assert await connection(program) == 2
+    await until(lambda: sidecar.connections == 1)
+
+
+async def test_others_on_a_connection_that_is_replaced_get_their_answers(provide, sidecar, address, until):
+    await sidecar.listen(address)
+    program = await provide(**to(address, concurrency=2))
+    slow = asyncio.ensure_future(program.run(b'"hold"', name="slow"))
+    await until(lambda: sidecar.held)
+
+    assert (await program.run(b'"hold"', name="late", seconds=0.05)).failure.code == "deadline_exceeded"
+    assert await connection(program) == 2
+    assert sidecar.connections == 2
+    writer, answer = sidecar.held[0]
+    writer.write(json.dumps(answer).encode() + b"\n")
+
+    assert json.loads((await slow).outcome.status)["connection"] == 1
     await until(lambda: sidecar.connections == 1)
 
 
@@ -289,6 +321,19 @@ async def test_a_program_is_told_of_the_end_then_sees_it(provide, sidecar, addre
     await program.provider.close()
 
     assert (sidecar.told, sidecar.ends) == ([{"shutdown": {}}], ["half-closed"])
+
+
+async def test_requests_in_flight_at_the_end_are_given_back(provide, sidecar, address, until):
+    await sidecar.listen(address)
+    program = await provide(**to(address))
+    running = [asyncio.ensure_future(program.run(b'"hold"', name=name)) for name in ("held", "waiting")]
+    await until(lambda: sidecar.held)
+
+    await program.provider.close()
+
+    assert {(type(result.failure), result.failure.code) for result in await asyncio.gather(*running)} == {
+        (Released, "shutting_down")
+    }
 
 
 async def test_a_program_that_keeps_its_end_open_is_left_after_the_grace_period(provide, sidecar, address):
