@@ -164,11 +164,11 @@ class Conversation:
         self._has_written = True
         self._bytes_since_answer += len(chunk)
         lines = self._lines.feed(chunk)
-        if len(lines) > NOISE_LINES_READ_MAX and b"{" not in chunk:
-            self._count_noise(lines[NOISE_LINES_READ_MAX:])
-            del lines[NOISE_LINES_READ_MAX:]
-        for line in lines:
+        read = len(lines) if b"{" in chunk else NOISE_LINES_READ_MAX
+        for line in lines[:read]:
             self._on_line(line)
+        if len(lines) > read:
+            self._count_noise(lines[read:])
         if self._bytes_since_answer > self._program.launch.limits.stdout_bytes:
             self._on_flood()
 
