@@ -31,7 +31,7 @@ from stdworker.process.adoption import AllProcesses, Children
 
 MARK = "STDWORKER_PROCESS"
 
-LOOK_SECONDS = 0.005  # after a program's end; one look serves all that ended meanwhile
+LOOK_SECONDS = 0.02  # after a program's end; one look serves all that ended meanwhile
 LOOK_AGAIN_SECONDS = 0.002  # while something that was killed isn't gone, doubled each time
 IDLE_LOOK_SECONDS = 1.0  # between looks when nothing is known to be left
 ZOMBIE_SECONDS = 5.0

@@ -109,3 +109,13 @@ async def test_ten_tasks_that_hang_don_t_hold_up_the_eleventh(provide, alive, un
     assert {result.failure.code for result in results} == {"deadline_exceeded"}
     assert after.failure is None
     await until(lambda: not alive())
+
+
+async def test_a_program_holds_three_pipes_and_nothing_of_its_host(provide, tmp_path):
+    text = "for fd in /proc/$$/fd/*; do [ -p $fd ] && echo ${fd##*/} pipe >&2 || [ ! -e $fd ] || echo $fd >&2; done; exit 1"
+    with (tmp_path / "inheritable").open("w") as file:
+        os.set_inheritable(file.fileno(), True)
+
+        failure = (await (await provide(**bash(text))).run()).failure
+
+    assert failure.message.split("stderr:\n")[1].splitlines() == ["0 pipe", "1 pipe", "2 pipe"]
