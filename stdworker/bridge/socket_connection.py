@@ -6,11 +6,15 @@ import asyncio
 import errno
 import os
 import socket
+from collections.abc import Callable
 from contextlib import suppress
+from typing import TypeVar
 
 from stdworker.bridge.peer import Owner, Peer
 from stdworker.bridge.program import Program
 from stdworker.errors import Released, Retry
+
+P = TypeVar("P", bound=asyncio.BaseProtocol)
 
 CONNECT_SECONDS = 5.0
 SILENT_PEER_SECONDS = 30  # after which a TCP connection to a host that vanished is given up
@@ -55,16 +59,17 @@ class Connections:
         return connection
 
     async def _dial(self, owner: Owner) -> SocketConnection:
-        loop = asyncio.get_running_loop()
-        scheme, _, place = self._address.partition(":")
+        return await dial(self._address, lambda: SocketConnection(self._program, owner, self._address))
 
-        def connection() -> SocketConnection:
-            return SocketConnection(self._program, owner, self._address)
 
-        if scheme == "unix":
-            return (await loop.create_unix_connection(connection, place))[1]
-        host, _, port = place.rpartition(":")
-        return (await loop.create_connection(connection, host.strip("[]"), int(port)))[1]
+async def dial(address: str, connection: Callable[[], P]) -> P:
+    """Connect to `unix:/path` or `tcp:host:port`. Raises OSError, or ValueError for a port that can't be one."""
+    loop = asyncio.get_running_loop()
+    scheme, _, place = address.partition(":")
+    if scheme == "unix":
+        return (await loop.create_unix_connection(connection, place))[1]
+    host, _, port = place.rpartition(":")
+    return (await loop.create_connection(connection, host.strip("[]"), int(port)))[1]
 
 
 class SocketConnection(Peer, asyncio.Protocol):

@@ -93,6 +93,8 @@ def judge_answer(sent: bytes, request_id: str, peer: Peer, seconds: float, *, si
             return replace(seen, ending=Ending.BROKEN, why=why)
     if peer.exit is not None:
         return replace(seen, ending=Ending.DIED, why=str(peer.exit))
+    if peer.over:
+        return replace(seen, ending=Ending.DIED, why="it closed the connection")
     return _silent(seen, seconds)
 
 

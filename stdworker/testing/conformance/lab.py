@@ -12,6 +12,8 @@ from uuid import uuid4, uuid5
 from stdworker.bridge.program import Program, task_variables
 from stdworker.bridge.redact import Redactor
 from stdworker.bridge.runtime import BridgeRuntime
+from stdworker.bridge.socket_connection import dial
+from stdworker.errors import ConfigError
 from stdworker.framing.request import request_line
 from stdworker.model.config import ProviderConfig
 from stdworker.model.json_text import RawJson, dumps, join_members, members
@@ -20,7 +22,7 @@ from stdworker.model.manifest import Reaction
 from stdworker.model.resource import Operation, Resource
 from stdworker.model.task import ReactionRequest
 from stdworker.testing.conformance.exchange import Ending, Exchange, is_decisive, judge_answer, judge_oneshot
-from stdworker.testing.conformance.peer import Peer
+from stdworker.testing.conformance.peer import Peer, ProcessPeer, SocketPeer
 from stdworker.testing.conformance.reproduce import call_command, pipe_command
 from stdworker.testing.conformance.samples import NoSample, sample
 from stdworker.testing.conformance.subject import Subject
@@ -52,8 +54,9 @@ class Lab:
         self.base: Exchange | None = None  # how the program answers an ordinary request
 
     @property
-    def streams(self) -> bool:
-        return self.launch.mode == "stream"
+    def persistent(self) -> bool:
+        """Does one process, or one connection, take many requests?"""
+        return self.launch.mode != "oneshot"
 
     @property
     def answered(self) -> Exchange:
@@ -152,7 +155,7 @@ class Lab:
         line = line.removesuffix(b"}\n") + more + b"}\n"
         plain = not more and settings is None and not prefix
         async with self.running(task_variables(request), environment=environment, cwd=cwd) as peer:
-            found = await (self._talk(peer, request_id, line) if self.streams else self._run(peer, line))
+            found = await (self._talk(peer, request_id, line) if self.persistent else self._run(peer, line))
         command = call_command(self.subject, request) if plain else pipe_command(self.subject, line, prefix)
         return self._noted(request, replace(found, command=command))
 
@@ -220,16 +223,45 @@ class Lab:
         environment: Mapping[str, str] | None = None,
         cwd: str | None = None,
     ) -> AsyncIterator[Peer]:
+        """The program at work: a process of its own, or a connection to one that is there already."""
+        if self.launch.mode == "socket":
+            async with self._connected() as connected:
+                yield connected
+        else:
+            async with self.process(variables, environment=environment, cwd=cwd) as started:
+                yield started
+
+    @asynccontextmanager
+    async def process(
+        self,
+        variables: Mapping[str, str] | None = None,
+        *,
+        environment: Mapping[str, str] | None = None,
+        cwd: str | None = None,
+    ) -> AsyncIterator[ProcessPeer]:
         """A process of the program; whatever it does, it is gone afterwards."""
         command = self.program.command()
         name, _, value = self.mark.partition("=")
         told = {**(command.environment if environment is None else environment), **(variables or {}), name: value}
         process = await self.runtime.start(replace(command, environment=told, cwd=cwd or command.cwd))
-        peer = Peer(process, self.launch.limits)
+        peer = ProcessPeer(process, self.launch.limits)
         try:
             yield peer
         finally:
             await self.runtime.stop(process, (), killed_by="shutdown")
+
+    @asynccontextmanager
+    async def _connected(self) -> AsyncIterator[SocketPeer]:
+        address = self.launch.socket or ""
+        try:
+            async with asyncio.timeout(self.seconds):
+                peer = await dial(address, lambda: SocketPeer(self.launch.limits))
+        except (OSError, ValueError) as error:
+            raise ConfigError(f"can't connect to {address}: {error or 'it took too long'}", path="/socket") from None
+        try:
+            yield peer
+        finally:
+            peer.transport.abort()
 
 
 def _input(reaction: Reaction) -> RawJson | None:

@@ -26,7 +26,7 @@ class Probe:
 
 async def probe(lab: Lab) -> Probe:
     request = lab.request("answer")
-    if not lab.streams:
+    if not lab.persistent:
         exchange = await lab.ask(request)
         if exchange.lingered:
             return Probe(exchange, "end-of-input", "it answered, and then it didn't end")

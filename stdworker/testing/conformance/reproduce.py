@@ -27,6 +27,8 @@ def call_command(subject: Subject, request: ReactionRequest) -> str:
 
 def pipe_command(subject: Subject, sent: bytes, prefix: tuple[str, ...] = ()) -> str:
     """The same bytes on the program's standard input."""
+    if subject.launch.mode == "socket":
+        return ""
     program = shlex.join([*prefix, subject.command, *subject.arguments])
     if not sent:
         return f"{program} </dev/null"

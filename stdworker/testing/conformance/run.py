@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from stdworker.bridge.describe import describe
 from stdworker.bridge.runtime import BridgeRuntime
 from stdworker.errors import StdworkerError
-from stdworker.model.json_text import RawJson, dumps
+from stdworker.model.json_text import dumps
 from stdworker.model.kind import KindVersion
 from stdworker.model.kind_file import KindFile
 from stdworker.testing.conformance.cases import CASES
@@ -56,16 +57,18 @@ async def check_async(
     **options: Any,
 ) -> Report:
     """See `check`. Raises ConfigError for a program that can't be launched as it is asked for."""
-    known = kind_file or kind_file_of(command) or await _described(command, arguments, kind)
-    subject = Subject.of(
+    make = partial(
+        Subject.of,
         command,
         arguments,
         kind=kind,
-        kind_file=known,
         config=None if config is None else dumps(config),
-        specs=[RawJson(dumps(spec)) for spec in specs],
+        specs=[dumps(spec) for spec in specs],
         **options,
     )
+    subject = make(kind_file=kind_file or kind_file_of(command))
+    if subject.kind_file is None and subject.launch.mode != "socket":
+        subject = make(kind_file=await _described(command, arguments, kind))
     return await check_subject(subject, only=only, skip=skip, on_result=on_result)
 
 

@@ -7,13 +7,15 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from stdworker.bridge.launch import MODES
+
 if TYPE_CHECKING:
     from stdworker.testing.conformance.exchange import Exchange
     from stdworker.testing.conformance.lab import Lab
 
-ANY_MODE = frozenset(("oneshot", "stream"))
-ONESHOT = frozenset(("oneshot",))
-STREAM = frozenset(("stream",))
+ANY_MODE = frozenset(MODES)
+PROCESS = frozenset(("oneshot", "stream"))  # the program is ours to start and to end
+PERSISTENT = frozenset(("stream", "socket"))
 
 
 class Verdict(StrEnum):

@@ -165,7 +165,7 @@ def test_the_page_has_a_row_for_each_case_with_its_rule_and_its_advice():
     page = (ROOT / "docs" / "check.md").read_text()
     rows = re.findall(r"^\| `([a-z-]+)` \| (.*?) \| (.*?) \|$", page, re.MULTILINE)
     told = {
-        case.id: (f"{case.title}{' (stream)' if case.modes == {'stream'} else ''}. {case.why}", case.advice)
+        case.id: (f"{case.title}{' (persistent)' if 'oneshot' not in case.modes else ''}. {case.why}", case.advice)
         for case in conformance.CASES
     }
     assert {name: (rule, advice) for name, rule, advice in rows} == told

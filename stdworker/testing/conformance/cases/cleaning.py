@@ -22,7 +22,7 @@ async def clean_up(lab: Lab) -> Finding:
         raise Skipped("it has no deleteRequested reaction")
     requests = [lab.deletion(name) for name in lab.made]
     async with AsyncExitStack() as stack:
-        peer = await stack.enter_async_context(lab.running()) if lab.streams and requests else None
+        peer = await stack.enter_async_context(lab.running()) if lab.persistent and requests else None
         for request in requests:
             found = await _delete(lab, peer, request)
             if found.ending is not Ending.SUCCESS:

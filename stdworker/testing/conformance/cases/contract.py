@@ -10,7 +10,7 @@ from stdworker.model.kind import Emit, Stage
 from stdworker.model.manifest import Reaction
 from stdworker.testing.conformance.exchange import Ending, Exchange
 from stdworker.testing.conformance.lab import Lab, status_of
-from stdworker.testing.conformance.verdict import Finding, Skipped, case, failed, passed, warned
+from stdworker.testing.conformance.verdict import PROCESS, Finding, Skipped, case, failed, passed, warned
 
 MADE_UP = (Stage.OPERATE, Stage.REACT, Stage.ROLLUP)  # their requests hold things that nobody has seen
 
@@ -87,6 +87,7 @@ async def status_schema(lab: Lab) -> Finding:
     "what it describes of itself is a legal kind",
     why="A program that answers the describe request needs no kind file, but a wrong answer serves nobody.",
     advice="Answer trigger describe with the manifest of the kind, the same that the kind file holds.",
+    modes=PROCESS,
     needs_success=False,
 )
 async def describes(lab: Lab) -> Finding:

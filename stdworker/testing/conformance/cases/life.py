@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import signal
 
 from stdworker.testing.conformance.descendants import descendants, is_idle
 from stdworker.testing.conformance.lab import POLL_SECONDS, Lab
-from stdworker.testing.conformance.verdict import Finding, case, failed, passed, warned
+from stdworker.testing.conformance.verdict import PROCESS, Finding, case, failed, passed, warned
 
 IDLE_SECONDS = 2.0  # at most, until a program that was just started waits for its input
 SETTLE_SECONDS = 0.5  # descendants that end by themselves have this long
@@ -22,12 +21,12 @@ SETTLE_SECONDS = 0.5  # descendants that end by themselves have this long
 )
 async def end_of_input(lab: Lab) -> Finding:
     async with lab.running() as peer:
-        found = await lab.ask_in(peer, lab.request("end-of-input")) if lab.streams else lab.seen(peer)
+        found = await lab.ask_in(peer, lab.request("end-of-input")) if lab.persistent else lab.seen(peer)
         peer.close_input()
         if not await peer.ended(lab.grace_seconds):
             return failed(f"{lab.grace_seconds:g} s after the end of its input it was still there", found)
         ended = peer.exit
-    if lab.streams and ended is not None and ended.code != 0:
+    if lab.persistent and ended is not None and ended.code != 0:
         return warned(f"at the end of its input it ended with {ended}, not 0", found)
     return passed()
 
@@ -37,13 +36,14 @@ async def end_of_input(lab: Lab) -> Finding:
     "SIGTERM ends it within the grace period",
     why="A worker that drains, and a request that is cancelled, send SIGTERM; what is still there then is killed.",
     advice="Don't ignore SIGTERM; a handler should clean up and exit. In a shell script, exec the last program.",
+    modes=PROCESS,
     needs_success=False,
 )
 async def sigterm(lab: Lab) -> Finding:
-    async with lab.running() as peer:
-        found = await lab.ask_in(peer, lab.request("sigterm")) if lab.streams else lab.seen(peer)
-        await _idle(peer.process.pid, lab)
-        peer.process.signal_group(signal.SIGTERM)
+    async with lab.process() as peer:
+        found = await lab.ask_in(peer, lab.request("sigterm")) if lab.persistent else lab.seen(peer)
+        await _idle(peer.pid, lab)
+        peer.terminate()
         if await peer.ended(lab.grace_seconds):
             return passed()
     return failed(f"{lab.grace_seconds:g} s after SIGTERM it was still there", found)
@@ -54,10 +54,11 @@ async def sigterm(lab: Lab) -> Finding:
     "it ends when nobody reads its output",
     why="When the host dies the pipes break; a program that ignores SIGPIPE and write errors lives on as an orphan.",
     advice="Let SIGPIPE or the write error end the program.",
+    modes=PROCESS,
     needs_success=False,
 )
 async def broken_pipe(lab: Lab) -> Finding:
-    async with lab.running() as peer:
+    async with lab.process() as peer:
         peer.close_output()
         _, line = lab.line(lab.request("broken-pipe"))
         peer.write(line)
@@ -73,11 +74,12 @@ async def broken_pipe(lab: Lab) -> Finding:
     "it leaves no process behind",
     why="What a program leaves running is killed with the task; a daemon started that way never lives long.",
     advice="Wait for what you start, or hand long-lived work to a service manager.",
+    modes=PROCESS,
     needs_success=False,
 )
 async def leaves_nothing(lab: Lab) -> Finding:
-    async with lab.running() as peer:
-        if lab.streams:
+    async with lab.process() as peer:
+        if lab.persistent:
             found = await lab.ask_in(peer, lab.request("descendants"))
         else:
             _, line = lab.line(lab.request("descendants"))
@@ -85,7 +87,7 @@ async def leaves_nothing(lab: Lab) -> Finding:
             found = lab.seen(peer, line)
         peer.close_input()
         await peer.ended(lab.seconds)
-        left = await _left(peer.process.pid, lab)
+        left = await _left(peer.pid, lab)
     return failed(f"left running: {', '.join(left)}", found) if left else passed()
 
 

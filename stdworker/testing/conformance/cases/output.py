@@ -5,7 +5,7 @@ from __future__ import annotations
 from stdworker.framing.messages import Answer
 from stdworker.testing.conformance.exchange import Ending
 from stdworker.testing.conformance.lab import SECRET, Lab
-from stdworker.testing.conformance.verdict import STREAM, Finding, Skipped, case, failed, passed, warned
+from stdworker.testing.conformance.verdict import PERSISTENT, PROCESS, Finding, Skipped, case, failed, passed, warned
 
 START_SECONDS = 1.0  # a program that needs longer for its first answer is slow
 SHOWN_CHARACTERS_MAX = 120
@@ -36,6 +36,7 @@ async def answer(lab: Lab) -> Finding:
     advice=(
         "Load less at the start (slow imports first of all), or use mode stream, where a process serves many requests."
     ),
+    modes=PROCESS,
     needs_success=False,
 )
 async def start_time(lab: Lab) -> Finding:
@@ -52,7 +53,7 @@ async def start_time(lab: Lab) -> Finding:
         "Flush after each answer: print(…, flush=True), jq --unbuffered, sed -u, grep --line-buffered, awk's fflush(),"
         " fflush(stdout), or run the program under stdbuf -oL."
     ),
-    modes=STREAM,
+    modes=PERSISTENT,
     needs_success=False,
 )
 async def flush(lab: Lab) -> Finding:
@@ -64,7 +65,7 @@ async def flush(lab: Lab) -> Finding:
     "an answer is one line",
     why="A line is what ends a message of a persistent program; half an object is an error.",
     advice="Print compact JSON: jq -c, json.dumps without indent, JSON.stringify without a third argument.",
-    modes=STREAM,
+    modes=PERSISTENT,
     needs_success=False,
 )
 async def one_line(lab: Lab) -> Finding:
@@ -108,7 +109,7 @@ async def answer_fields(lab: Lab) -> Finding:
     "a request gets one answer",
     why="A second answer to the same request is dropped; most often a loop forgot to stop.",
     advice="Print one answer for each request, and report what happens before it as a log or progress notice.",
-    modes=STREAM,
+    modes=PERSISTENT,
     needs_success=False,
 )
 async def one_answer(lab: Lab) -> Finding:

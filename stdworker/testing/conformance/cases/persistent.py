@@ -8,7 +8,7 @@ from stdworker.model.json_text import RawJson, members
 from stdworker.testing.conformance.exchange import Ending
 from stdworker.testing.conformance.lab import Lab
 from stdworker.testing.conformance.peer import Peer
-from stdworker.testing.conformance.verdict import STREAM, Finding, Skipped, case, failed, passed, warned
+from stdworker.testing.conformance.verdict import PERSISTENT, Finding, Skipped, case, failed, passed, warned
 
 IN_FLIGHT_MAX = 16  # requests at once, however high the concurrency is
 
@@ -18,7 +18,7 @@ IN_FLIGHT_MAX = 16  # requests at once, however high the concurrency is
     "it goes on after an answer",
     why="Each end of a process costs a restart with a delay that grows; five within two minutes make the kind unready.",
     advice="Read requests in a loop until the end of input, or use mode oneshot.",
-    modes=STREAM,
+    modes=PERSISTENT,
     needs_success=False,
 )
 async def next_request(lab: Lab) -> Finding:
@@ -35,7 +35,7 @@ async def next_request(lab: Lab) -> Finding:
     "an answer carries the id of its request",
     why="Only the id says whose answer it is: without it nothing can be asked while another request is in flight.",
     advice="Copy id from the request into the answer, as it is.",
-    modes=STREAM,
+    modes=PERSISTENT,
     needs_success=False,
 )
 async def ids(lab: Lab) -> Finding:
@@ -54,7 +54,7 @@ async def ids(lab: Lab) -> Finding:
     "it answers as many requests at once as it is sent",
     why="The host sends up to `concurrency` requests before the first answer; each must get its own.",
     advice="Take request and answer together (no global state), or set concurrency to 1.",
-    modes=STREAM,
+    modes=PERSISTENT,
 )
 async def concurrency(lab: Lab) -> Finding:
     count = min(lab.launch.concurrency, IN_FLIGHT_MAX)
@@ -88,7 +88,7 @@ async def concurrency(lab: Lab) -> Finding:
     "a cancelled request is answered within the grace period",
     why="A program that announces cancel keeps its process when a request runs out of time, if it answers.",
     advice="Answer a cancelled request, with an error or as if nothing had been; or don't announce cancel in hello.",
-    modes=STREAM,
+    modes=PERSISTENT,
 )
 async def cancel(lab: Lab) -> Finding:
     async with lab.running() as peer:
@@ -107,7 +107,7 @@ async def cancel(lab: Lab) -> Finding:
     "it goes on after new settings",
     why="A program that announces config gets the kind's new settings while it runs.",
     advice='Take {"config": …} as what it is: no request, no answer; or don\'t announce config in hello.',
-    modes=STREAM,
+    modes=PERSISTENT,
 )
 async def config(lab: Lab) -> Finding:
     async with lab.running() as peer:
@@ -122,7 +122,7 @@ async def config(lab: Lab) -> Finding:
     "it ends when it is told to",
     why="A program that announces shutdown may do its last things; then it must end before the grace period does.",
     advice='Leave the loop at {"shutdown": {}}; or don\'t announce shutdown in hello.',
-    modes=STREAM,
+    modes=PERSISTENT,
 )
 async def shutdown(lab: Lab) -> Finding:
     async with lab.running() as peer:

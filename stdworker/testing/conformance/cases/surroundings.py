@@ -7,7 +7,7 @@ import os
 from stdworker.process.environment import DEFAULTS
 from stdworker.testing.conformance.exchange import Ending
 from stdworker.testing.conformance.lab import Lab
-from stdworker.testing.conformance.verdict import Finding, Skipped, case, passed, warned
+from stdworker.testing.conformance.verdict import PROCESS, Finding, Skipped, case, passed, warned
 
 READ_ONLY = "/proc"  # where nobody can create a file, root neither
 
@@ -17,6 +17,7 @@ READ_ONLY = "/proc"  # where nobody can create a file, root neither
     "it needs nothing but PATH",
     why="In a container there is often no HOME and no USER; a worker passes on an allow-list only.",
     advice="Give what you need a default, or name it in env or env_passthrough of the launch config.",
+    modes=PROCESS,
 )
 async def environment(lab: Lab) -> Finding:
     command = lab.program.command()
@@ -32,6 +33,7 @@ async def environment(lab: Lab) -> Finding:
     "it doesn't write into its working folder",
     why="Containers with a read-only root file system are common, and several tasks share one folder.",
     advice="Write to a folder of mktemp or TMPDIR.",
+    modes=PROCESS,
 )
 async def read_only_folder(lab: Lab) -> Finding:
     if lab.launch.cwd is not None or any(map(os.path.exists, lab.launch.args)):
