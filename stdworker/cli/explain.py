@@ -80,13 +80,10 @@ def explain(
 
 def _of_program(target: str | None, kind: str | None, config: str | None, override: str | None) -> Subject:
     given = GivenProgram.of([target]) if target is not None else _found(kind) if kind is not None else None
-    kind_file = given.kind_file if given else None
-    pair = given.pair(kind) if given else KindVersion.parse(kind) if kind else None
+    kind_file, pair = (given.kind_file, given.pair(kind)) if given else (None, None)
     layers = {KIND_FILE: kind_file.where if kind_file else None, DEFAULT: config, OVERRIDE: override}
     return Subject(
-        title=f"{pair or 'a kind'}, program {shutil.which(given.command) or given.command}"
-        if given
-        else str(pair or ""),
+        title=f"{pair}, program {shutil.which(given.command) or given.command}" if given else "no program",
         pair=pair,
         where={name: place for name, place in layers.items() if place is not None},
         base=kind_file.default_config if kind_file else None,
@@ -101,7 +98,7 @@ def _read(option: str, path: str | None) -> RawJson | None:
     return join_members(read_config(option, path, keeps_command=True)) if path is not None else None
 
 
-def _found(kind: str) -> GivenProgram | None:
+def _found(kind: str) -> GivenProgram:
     """The program that a worker here would serve the kind with."""
     try:
         pair = KindVersion.parse(kind)
@@ -111,7 +108,8 @@ def _found(kind: str) -> GivenProgram | None:
     for found in find_program_kinds(folders):
         if isinstance(found, ProgramKind) and found.pair == pair:
             return GivenProgram(str(found.program), kind_file=found.kind_file)
-    return None
+    told = f"no program on STDWORKER_KINDS_PATH or PATH serves {pair}; name it as PROGRAM"
+    raise click.BadParameter(told, param_hint="--kind")
 
 
 # ---- a resource of an engine ----

@@ -57,7 +57,12 @@ def explain_layers(
     own = effective_launch(base, default, None)
     settings = (members(mask(effective or RawJson(b"{}"))) or {}).get("settings")
     told = [*map(_without_null, shown), *_built_in({leaf.path for leaf in shown})]
-    found = [*_illegal(effective, program, shown), *_touched(own, override, is_sealed)]
+    fixed = program if is_sealed else None
+    found = [
+        *_illegal(effective, program, shown),
+        *_another(effective, fixed, shown),
+        *_touched(own, override, is_sealed),
+    ]
     redact = Redactor(own, override)
     return Explained(
         told,
@@ -111,6 +116,14 @@ def _touched(own: RawJson | None, override: RawJson | None, is_sealed: bool) -> 
             yield Mistake(f"/{escape_token(key)}", OVERRIDE, error.message, error.hint)
         except ConfigError:  # `sealed` itself is malformed, which is told
             return
+
+
+def _another(effective: RawJson | None, fixed: str | None, shown: Sequence[Leaf]) -> Iterator[Mistake]:
+    """A worker's own program can't be exchanged by a config."""
+    named = (members(effective or b"{}") or {}).get("command")
+    if fixed is not None and named is not None and named.value() not in (None, fixed):
+        told = f"the program of this kind is {fixed}; a config can't name another"
+        yield Mistake("/command", _layer_of("/command", shown), told, "")
 
 
 def _illegal(effective: RawJson | None, program: str | None, shown: Sequence[Leaf]) -> Iterator[Mistake]:

@@ -138,3 +138,18 @@ def test_an_engine_that_is_not_there_and_a_resource_that_is_not_are_one_clear_se
     assert "no engine answers at http://127.0.0.1:1" in away.stderr
     assert "greeter/nobody" in unknown.stderr
     assert "Traceback" not in away.stderr + unknown.stderr
+
+
+def test_a_kind_that_no_program_here_serves_is_a_usage_error():
+    done = explain("--kind", "ghost@3")
+
+    assert done.returncode == 2
+    assert "serves ghost@3" in done.stderr
+
+
+def test_configs_alone_are_explained_without_a_program(folder):
+    done = explain(*FILES, "--output", "json", cwd=folder)
+
+    assert done.returncode == 0, done.stdout
+    assert leaves(done)["/timeout_seconds"] == (60, "override")
+    assert json.loads(done.stdout)["program"] is None

@@ -1,6 +1,8 @@
 """`stdworker replay`: recorded requests run again, and what comes of them is compared."""
 
 import json
+import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -184,3 +186,36 @@ def test_a_request_that_was_cut_is_skipped_and_said_so(run, record, tmp_path):
 
     assert done.returncode == 2
     assert "skipped: the request was too long to be recorded" in done.stdout
+
+
+def test_what_a_worker_recorded_can_be_replayed(run, program, serve, tmp_path):
+    kind_file = {
+        "kind": "greeter",
+        "kind_version": 1,
+        "reactions": [{"name": "work", "trigger": "specChange", "emits": ["status"]}],
+        "default_config": {"record": True, "settings": {"token": "open-sesame"}},
+    }
+    (tmp_path / "greeter.kind.json").write_text(json.dumps(kind_file))
+    (tmp_path / "ada.json").write_text(
+        json.dumps({"kind": "greeter", "kind_version": 1, "name": "ada", "spec": {"name": "Ada", "n": 2**64}})
+    )
+    program(GREETER)
+    server = serve()
+    environment = os.environ | {
+        "BROKER_ADDR": server.broker,
+        "STDWORKER_KINDS_PATH": str(tmp_path),
+        "XDG_STATE_HOME": str(tmp_path / "state"),
+    }
+    with subprocess.Popen([str(BIN / "stdworker"), "run"], env=environment, stderr=subprocess.DEVNULL) as worker:
+        try:
+            conctl = [str(BIN / "conctl"), "--server", server.rest, "apply", "--wait"]
+            for file in ("greeter.kind.json", "ada.json"):
+                subprocess.run([*conctl, "-f", str(tmp_path / file)], check=True, timeout=HANG_SECONDS)
+        finally:
+            worker.send_signal(signal.SIGTERM)
+            worker.wait(HANG_SECONDS)
+
+    done = run("replay", tmp_path / "state/stdworker/records/greeter@1.jsonl")
+
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "work greeter/ada: same" in done.stdout

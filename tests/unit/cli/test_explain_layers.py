@@ -92,3 +92,11 @@ def test_layers_without_a_program_are_no_mistake_while_nobody_said_a_mode():
 
 def test_what_is_no_object_is_a_mistake():
     assert explain(None, [1]).mistakes[0].message == "a launch config is an object"
+
+
+def test_a_config_that_names_another_program_than_that_of_the_kind_is_a_mistake():
+    default = {"command": "/bin/other"}
+
+    assert [(m.path, m.layer) for m in explain(None, default, is_sealed=True).mistakes] == [("/command", "default")]
+    assert explain(None, {"command": "/bin/greeter"}, is_sealed=True).mistakes == []
+    assert explain(None, default).mistakes == []
