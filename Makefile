@@ -4,9 +4,10 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 PROTO := protocol/worker/v1/worker.proto
 GENERATED := stdworker/wire/generated
+FUZZED := tests/unit/bridge/test_random_behaviour.py tests/unit/framing tests/unit/model tests/unit/wire
 PYTEST_ARGS ?= -n 2 --dist loadgroup
 
-.PHONY: help setup demo test lint types generate generated bench clean
+.PHONY: help setup demo test fuzz lint types generate generated bench clean
 
 help: ## show the targets
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -24,6 +25,9 @@ demo: setup ## run the examples on the embedded engine until every resource is R
 
 test: setup ## run the whole test suite
 	$(BIN)/python -m pytest $(PYTEST_ARGS)
+
+fuzz: setup ## search at random for longer; FUZZ_SEED=2 for other behaviours of programs
+	FUZZ_ROUNDS=10 $(BIN)/python -m pytest --timeout 1800 $(FUZZED)
 
 lint: setup ## ruff and the import contracts
 	$(BIN)/ruff check .

@@ -24,12 +24,17 @@ import grpc
 import grpc.aio
 import psycopg
 import pytest
+from hypothesis import settings
 
 from stdworker.model.task import Lease
 from stdworker.wire.generated import worker_pb2 as pb
 from stdworker.wire.service import EXTENSIONS, WorkerClient, encode_extensions
 
 BIN = Path(sys.executable).parent
+# FUZZ_ROUNDS multiplies all that is searched at random: hypothesis here, the behaviours of programs in unit/bridge.
+settings.register_profile("project", max_examples=100 * int(os.environ.get("FUZZ_ROUNDS", "1")), deadline=None)
+settings.load_profile("project")
+
 HANG_SECONDS = 30
 READY = re.compile(r"ready: REST and docs on (\S+), broker on (\S+), store (\S+)")
 

@@ -364,6 +364,15 @@ async def test_a_process_that_dies_fails_its_request_with_how_and_why(provide):
     assert await program.status(do("echo")) == do("echo")
 
 
+async def test_an_answer_that_death_cut_short_is_a_death_not_a_bad_answer(provide):
+    program = await provide(mode="stream", command="sh", args=["-c", "read line; printf '{\"id\":'; exit 7"])
+
+    failure = (await program.run()).failure
+
+    assert (type(failure), failure.code) == (Retry, "program_died")
+    assert "exit status 7" in failure.message
+
+
 async def test_a_killed_process_is_reported_as_killed(provide):
     program = await provide(**puppet())
     pid = int(await program.status(do("pid")))
