@@ -28,7 +28,8 @@ async def main(config):
     await provider.on_config(default)
     async def ask(spec):
         resource = Resource("u", "flood", "n", 1, 1, spec_json=RawJson(spec))
-        request = ReactionRequest(Stage.WORK, Trigger.SPEC_CHANGE, "work", KindVersion("flood"), resource, default=default)
+        kind = KindVersion("flood")
+        request = ReactionRequest(Stage.WORK, Trigger.SPEC_CHANGE, "work", kind, resource, default=default)
         return await provider.run(request)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     flooded = await ask(b"true")
