@@ -17,7 +17,7 @@ from pathlib import Path
 
 import click
 
-from stdworker.model.kind import KIND
+from stdworker.model.kind import KIND, KIND_RULE
 
 PLACEHOLDER = "greeter"
 YAML_WORDS = {"y", "n", "yes", "no", "on", "off", "true", "false", "null"}  # no texts to all readers of YAML
@@ -57,8 +57,7 @@ def known_language(context: click.Context, parameter: click.Parameter, name: str
 def legal_kind(context: click.Context, parameter: click.Parameter, name: str) -> str:
     if KIND.fullmatch(name):
         return name
-    rule = "a-z, 0-9, '.' and '-', at most 63, the first a letter or a digit"
-    raise click.BadParameter(f"{name!r} is not a kind name: {rule}")
+    raise click.BadParameter(f"{name!r} is not a kind name ({KIND_RULE})")
 
 
 @click.command()

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 KIND = re.compile(r"[a-z0-9][a-z0-9.-]{0,62}")
 RESOURCE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,252}")
+KIND_RULE = "a-z, 0-9, '.', '-'; at most 63; first alphanumeric"
 VERSION_MAX = 32_767
 
 
@@ -25,7 +26,7 @@ class KindVersion(NamedTuple):
         """Read `name` or `name@version`; a bare name is version 1. Raises ValueError saying what is wrong."""
         name, at, version = text.partition("@")
         if not KIND.fullmatch(name):
-            raise ValueError(f"{name!r} is not a kind name (a-z, 0-9, '.', '-'; at most 63; first alphanumeric)")
+            raise ValueError(f"{name!r} is not a kind name ({KIND_RULE})")
         if not at:
             return cls(name)
         if not version.isascii() or not version.isdigit() or not 1 <= int(version) <= VERSION_MAX:

@@ -16,6 +16,30 @@ HANG_SECONDS = 60
 TOOLS = {"bash": ("jq",), "node": ("node",), "python": ("python3",), "go": ("go", "make"), "c": ("cc", "make")}
 EVERY_WAY = [(language, mode) for language in TOOLS for mode in ("oneshot", "stream")]
 SANITIZED = "CFLAGS=-Wall -Wextra -Wconversion -Werror -g -fsanitize=address,undefined -fno-sanitize-recover"
+SPEC = ("--spec", '{"name": "Ada"}')
+BUGS = [
+    ("bash", "oneshot", "  jq -c '{log:", "  ls /nowhere/at-all\n\n"),
+    ("bash", "stream", "  jq -c '{log:", "  ls /nowhere/at-all\n\n"),
+    ("python", "stream", '    log("debug"', '    raise KeyError("no luck")\n'),
+    ("python", "stream", '"text": f"{settings', '"not JSON": {1}, '),
+    ("node", "stream", '  log("debug"', '  throw new Error("no luck");\n'),
+    ("node", "stream", "text: `${config", "notJson: 1n, "),
+    ("go", "stream", '\ttell("debug"', '\tpanic("no luck")\n'),
+]
+WAITS = [
+    (
+        "node",
+        '  log("debug"',
+        ("console.log = ", 'console.error("a process started");\nconsole.log = '),
+        '  await new Promise((_, reject) => signal.addEventListener("abort", () => reject(signal.reason)));\n',
+    ),
+    (
+        "go",
+        '\ttell("debug"',
+        ("\tended := ", '\tlog.Print("a process started")\n\tended := '),
+        "\t<-ctx.Done()\n\tif ctx.Err() != nil {\n\t\treturn response{}, ctx.Err()\n\t}\n",
+    ),
+]
 
 pytestmark = pytest.mark.slow
 
@@ -75,29 +99,38 @@ def test_its_own_test_fails_when_the_program_breaks_a_promise(made):
     assert "FAIL: test_it_greets_whom_the_spec_names" in tested.stderr
 
 
-def test_a_command_that_fails_in_a_bash_program_ends_one_request_and_is_tried_again(made):
-    for mode in ("oneshot", "stream"):
-        folder = made("bash", "--mode", mode)
-        program = folder / "thing"
-        program.write_text(program.read_text().replace("  jq -c '{log:", "  ls /nowhere/at-all\n\n  jq -c '{log:"))
+@pytest.mark.parametrize(("language", "mode", "before", "bug"), BUGS)
+def test_a_bug_ends_one_request_which_is_tried_again_and_not_the_program(made, language, mode, before, bug):
+    folder = made(language, "--mode", mode)
+    break_program(folder, language, before, bug + before)
 
-        called = run(folder, "stdworker", "call", "--repeat", "2", "--spec", '{"name": "Ada"}', "./thing")
+    called = run(folder, "stdworker", "call", "--repeat", "2", *SPEC, "./thing")
 
-        assert called.returncode == 1, called.stdout
-        assert called.stdout.count("transient in") == 2
-        shutil.rmtree(folder)
+    assert called.stdout.count("transient in") == 2, called.stdout
+    assert ("program:" in called.stdout) == (mode == "oneshot")  # how it ended, if it did
 
 
-def test_a_panic_in_a_go_program_ends_one_request_and_is_tried_again(made):
-    folder = made("go")
-    program = folder / "thing.go"
-    program.write_text(program.read_text().replace('\ttell("debug"', '\tpanic("no luck")\n\ttell("debug"'))
-    assert run(folder, "make").returncode == 0
+@pytest.mark.parametrize(("language", "before", "start", "wait"), WAITS)
+def test_a_cancelled_request_is_answered_by_a_process_that_lives_on(made, language, before, start, wait):
+    folder = made(language)
+    break_program(folder, language, before, wait + before)
+    break_program(folder, language, *start)
+    (folder / "config.json").write_text('{"timeout_seconds": 0.3}')
 
-    called = run(folder, "stdworker", "call", "--spec", '{"name": "Ada"}', "./thing")
+    called = run(folder, "stdworker", "call", "--repeat", "2", "--config", "config.json", *SPEC, "./thing")
 
-    assert called.returncode == 1, called.stdout
-    assert "no luck" in called.stdout
+    assert called.stdout.count("transient in") == 2, called.stdout
+    assert called.stderr.count("a process started") == 1, called.stderr
+
+
+def break_program(folder, language, before, after):
+    program = folder / {"go": "thing.go"}.get(language, "thing")
+    text = program.read_text()
+    assert text.count(before) == 1
+    program.write_text(text.replace(before, after))
+    if language == "go":
+        built = run(folder, "make")
+        assert built.returncode == 0, built.stderr
 
 
 def test_the_c_program_reads_nothing_beyond_a_request_that_is_cut_anywhere(made):

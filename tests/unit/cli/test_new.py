@@ -92,7 +92,7 @@ def test_a_name_that_is_no_kind_name_is_refused_with_the_rule(tmp_path, name):
     done = CliRunner().invoke(new, ["--into", str(tmp_path), "--", "bash", name])
 
     assert done.exit_code == 2
-    assert f"{name!r} is not a kind name: a-z, 0-9, '.' and '-', at most 63" in done.output
+    assert f"{name!r} is not a kind name (a-z, 0-9, '.', '-'; at most 63; first alphanumeric)" in done.output
     assert list(tmp_path.iterdir()) == []
 
 

@@ -89,7 +89,7 @@ var reactions = map[string]func(context.Context, request) (response, error){"wor
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
-	say(map[string]any{"hello": map[string]any{"protocol": 1, "cancel": true}})
+	say(encode(map[string]any{"hello": map[string]any{"protocol": 1, "cancel": true}}))
 
 	ended := make(chan error, 1)
 	go func() { ended <- serve(ctx, os.Stdin) }()
@@ -140,12 +140,13 @@ func serve(ctx context.Context, stream io.Reader) error {
 	}
 }
 
-// respond never fails: whatever goes wrong, a panic too, ends this request and not the program.
-func respond(ctx context.Context, req request) (res response) {
+// respond makes the line that answers a request. A failure of any kind, a panic too, ends this request and not the
+// program.
+func respond(ctx context.Context, req request) (line []byte) {
 	defer func() {
 		if reason := recover(); reason != nil {
 			log.Printf("panic: %v\n%s", reason, debug.Stack())
-			res = response{ID: req.ID, Error: &failure{Reason: "Panic", Message: fmt.Sprint(reason)}}
+			line = failed(req, fmt.Errorf("panic: %v", reason))
 		}
 	}()
 	react := reactions[req.Reaction]
@@ -153,11 +154,20 @@ func respond(ctx context.Context, req request) (res response) {
 		react = unknown
 	}
 	res, err := react(ctx, req)
-	if err != nil && !errors.As(err, &res.Error) {
-		res.Error = &failure{Message: err.Error()}
+	if err != nil {
+		return failed(req, err)
 	}
 	res.ID = req.ID
-	return res
+	if line, err = json.Marshal(res); err != nil {
+		return failed(req, err)
+	}
+	return line
+}
+
+func failed(req request, err error) []byte {
+	told := &failure{Message: err.Error()}
+	errors.As(err, &told)
+	return encode(response{ID: req.ID, Error: told})
 }
 
 // decode reads a document that may be absent.
@@ -169,7 +179,16 @@ func decode(document json.RawMessage, into any) error {
 }
 
 func tell(level, message string) {
-	say(map[string]any{"log": map[string]string{"level": level, "message": message}})
+	say(encode(map[string]any{"log": map[string]string{"level": level, "message": message}}))
+}
+
+// encode is for messages of our own, which can always be encoded.
+func encode(message any) []byte {
+	encoded, err := json.Marshal(message)
+	if err != nil {
+		panic(err)
+	}
+	return encoded
 }
 
 var (
@@ -178,11 +197,7 @@ var (
 )
 
 // say writes one line, whole even when several goroutines have something to say.
-func say(message any) {
-	line, err := json.Marshal(message)
-	if err != nil {
-		log.Fatal(err)
-	}
+func say(line []byte) {
 	stdout.Lock()
 	defer stdout.Unlock()
 	if _, err := os.Stdout.Write(append(line, '\n')); err != nil {
