@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from stdworker.bridge.launch import LaunchConfig, Limits
+from stdworker.bridge.launch import LaunchConfig
 from stdworker.bridge.programlog import ProgramLog
 from stdworker.bridge.redact import Redactor
 from stdworker.bridge.result import BridgeResult, program_failure, response_failure
@@ -50,7 +50,7 @@ class Program:
                 extra={"STDWORKER_KIND": self.kind.kind, **(account.variables if account else {}), **launch.env},
             )
             resolved = resolve(launch.command, launch.args, launch.cwd, environment)
-            self._resolved = replace(resolved, confinement=_confinement(launch.limits, account, environment))
+            self._resolved = replace(resolved, confinement=_confinement(launch, account))
         return self._resolved
 
     def check(self) -> None:
@@ -128,9 +128,10 @@ class Program:
         return None
 
 
-def _confinement(limits: Limits, account: Account | None, environment: Mapping[str, str]) -> Confinement | None:
+def _confinement(launch: LaunchConfig, account: Account | None) -> Confinement | None:
     if account is not None:
-        refuse_harmful(environment)
+        refuse_harmful(launch.env)
+    limits = launch.limits
     confinement = Confinement(limits.memory_bytes, limits.cpu_seconds, limits.open_files, account)
     confinement.check()
     return confinement or None

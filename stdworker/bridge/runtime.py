@@ -120,7 +120,7 @@ class BridgeRuntime:
             process = spawn(marked, asyncio.get_running_loop(), partial(memory.explain, confinement, group))
         except BaseException:
             if group is not None:
-                group.remove()
+                self.background(group.end())
             raise
         if group is not None:
             self._memory_groups[process] = group
@@ -155,17 +155,28 @@ class BridgeRuntime:
         return {os.getpid()} | guardian | self._orphans.marked()
 
     def _on_leak(self, leaked: Sequence[Leaked]) -> None:
-        self.counters.leaked_descendants += len(leaked)
-        kinds = ", ".join(sorted({found.kind or "a program" for found in leaked}))
-        named = ", ".join(f"{found.pid} ({found.name})" for found in leaked[:LEAKED_SHOWN_MAX])
-        rest = f" and {len(leaked) - LEAKED_SHOWN_MAX} more" if len(leaked) > LEAKED_SHOWN_MAX else ""
-        log.warning("%s: killed descendants that had left their process group: %s%s", kinds, named, rest)
+        killed = [found for found in leaked if found.killed]
+        spared = [found for found in leaked if not found.killed]
+        self.counters.leaked_descendants += len(killed)
+        self.counters.unstoppable += len(spared)
+        if killed:
+            log.warning("%s: killed descendants that had left their process group: %s", *_named(killed))
+        if spared:
+            log.error("%s: descendants of another user can't be killed by this one: %s", *_named(spared))
 
     async def _stop(self, process: Process, steps: Sequence[Step], killed_by: str | None) -> None:
         if not await stop(process, steps, killed_by=killed_by):
             self.counters.unstoppable += 1
             log.error("process %d didn't end by SIGKILL; it is stuck inside the kernel", process.pid)
         self.release(process)
+
+
+def _named(leaked: Sequence[Leaked]) -> tuple[str, str]:
+    """Of which kinds, and which they are."""
+    kinds = ", ".join(sorted({found.kind or "a program" for found in leaked}))
+    shown = ", ".join(f"{found.pid} ({found.name})" for found in leaked[:LEAKED_SHOWN_MAX])
+    rest = f" and {len(leaked) - LEAKED_SHOWN_MAX} more" if len(leaked) > LEAKED_SHOWN_MAX else ""
+    return kinds, shown + rest
 
 
 def _unguarded(error: OSError) -> Retry:

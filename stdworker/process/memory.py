@@ -26,6 +26,7 @@ VMSTAT = Path("/proc/vmstat")
 _LEAF = "stdworker"
 _CONTROLLER = "memory"
 _KILLED_IN_SHELL = 137  # 128 + SIGKILL
+_SENT = "the kernel has killed nobody for lack of memory: somebody sent it"
 
 log = logging.getLogger("stdworker.process")
 
@@ -72,10 +73,11 @@ class Memory:
         certain = group.evidence() if group is not None else ""
         if certain:
             return certain
-        known = [confinement.explain(ended) if confinement is not None else ""]
-        if ended.signal == "SIGKILL" or ended.code == _KILLED_IN_SHELL:
-            known.append(self._kills.evidence())
-        return "; ".join(filter(None, known))
+        limit = confinement.explain(ended) if confinement is not None else ""
+        if ended.signal != "SIGKILL" and ended.code != _KILLED_IN_SHELL:
+            return limit
+        evidence = self._kills.evidence()
+        return limit if evidence is None else evidence or limit or _SENT
 
 
 class OomKills:
@@ -96,18 +98,18 @@ class OomKills:
             self._noted_at = now
             self._noted = _count(self._file)
 
-    def evidence(self) -> str:
-        """What it says about a process that just died of SIGKILL; "" when the system keeps no count."""
+    def evidence(self) -> str | None:
+        """Whether a process that just died of SIGKILL may be one of them; None when the system keeps no count."""
         count = _count(self._file)
         if count is None or self._noted is None:
+            return None
+        killed = count - self._noted
+        if killed <= 0:
             return ""
         seconds = max(1, round(self._clock() - self._noted_at))
         where = "on this host" if self._group is None else f"in this worker's cgroup (limit {_limit(self._group)})"
-        killed = count - self._noted
-        if killed > 0:
-            who = "1 process" if killed == 1 else f"{killed} processes"
-            return f"out of memory: in the last {seconds} s the kernel killed {who} {where}"
-        return "the kernel has killed nobody for lack of memory: somebody sent it"
+        who = "1 process" if killed == 1 else f"{killed} processes"
+        return f"out of memory: in the last {seconds} s the kernel killed {who} {where}"
 
 
 class MemoryGroups:

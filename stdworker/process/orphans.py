@@ -23,7 +23,7 @@ import secrets
 import signal
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from typing import NamedTuple
 
 from stdworker.process import procfs
@@ -44,17 +44,18 @@ _programs: set[int] = set()  # leaders that this process waits for itself, whoev
 
 
 class Leaked(NamedTuple):
-    """A descendant that had left its program's group and was killed."""
+    """A descendant that outlived its program; not `killed` if it runs as somebody whom this process may not signal."""
 
     pid: int
     name: str
     kind: str
+    killed: bool
 
 
 class Orphans:
     """The descendants of the programs of one worker.
 
-    `on_leak` hears of those that had left their program's group and had to be killed.
+    `on_leak` hears of those that had left their program's group and had to be killed, or can't be.
     """
 
     def __init__(self, on_leak: Callable[[Sequence[Leaked]], None]) -> None:
@@ -71,6 +72,7 @@ class Orphans:
         self._seen: dict[bytes, str] = {}  # children that may live, with the mark of a running program or ""
         self._reviewed_at = 0.0
         self._killed: set[bytes] = set()  # but not yet gone
+        self._spared: set[bytes] = set()  # of users whom we may not signal
         self._zombies: dict[bytes, float] = {}  # nobody's, and since when
 
     def open(self) -> None:
@@ -177,6 +179,7 @@ class Orphans:
     def _forget(self, present: set[bytes]) -> None:
         """Those that are gone, and every second all that were seen alive: they may be zombies now."""
         self._killed &= present
+        self._spared &= present
         for pid in self._zombies.keys() - present:
             del self._zombies[pid]
         now = time.monotonic()
@@ -193,11 +196,11 @@ class Orphans:
         if found is None:
             return None
         mark = self._mark_of(variables, found.session)
-        if pid in self._killed or (found.zombie and mark):
+        if pid in self._killed or (found.zombie and (mark or pid in self._spared)):
             self._reap(pid)
         elif found.zombie:
             self._judge_stranded(pid, found.session)
-        elif mark is None or mark in self._running.values():
+        elif mark is None or mark in self._running.values() or pid in self._spared:
             self._seen[pid] = mark or ""
         else:
             return self._kill(number, found.group, variables)
@@ -219,11 +222,16 @@ class Orphans:
             self._reap(pid)
 
     def _kill(self, pid: int, group: int, variables: bytes) -> Leaked | None:
-        leaked = Leaked(pid, procfs.name(pid), _after(variables, "STDWORKER_KIND="))
-        with suppress(ProcessLookupError, PermissionError):
+        name, kind = procfs.name(pid), _after(variables, "STDWORKER_KIND=")
+        try:
             os.kill(pid, signal.SIGKILL)
+        except PermissionError:
+            self._spared.add(b"%d" % pid)
+            return Leaked(pid, name, kind, killed=False)
+        except ProcessLookupError:
+            return None
         self._killed.add(b"%d" % pid)
-        return None if group in self._ended else leaked
+        return None if group in self._ended else Leaked(pid, name, kind, killed=True)
 
     def _reap(self, pid: bytes) -> None:
         """Wait for exactly this process, if it is a child at all."""

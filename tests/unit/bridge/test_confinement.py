@@ -191,6 +191,15 @@ async def test_a_user_that_can_t_be_become_is_a_mistake_in_the_config(provide, c
     assert words in str(failure)
 
 
+@root
+async def test_variables_of_the_worker_itself_are_trusted(provide, runtime):
+    runtime.variables = {**runtime.variables, "LD_BIND_NOW": "1"}
+
+    program = await provide(**bash('echo "{\\"status\\":$LD_BIND_NOW}"'), user=OTHER, env_passthrough=["LD_BIND_NOW"])
+
+    assert await program.status() == b"1"
+
+
 @pytest.mark.parametrize("config", [{"user": "nobody"}, {"group": "daemon"}])
 async def test_a_worker_that_is_not_root_says_so(provide, monkeypatch, config):
     monkeypatch.setattr(os, "geteuid", lambda: 1000)

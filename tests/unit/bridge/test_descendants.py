@@ -112,7 +112,8 @@ async def test_ten_tasks_that_hang_don_t_hold_up_the_eleventh(provide, alive, un
 
 
 async def test_a_program_holds_three_pipes_and_nothing_of_its_host(provide, tmp_path):
-    text = "for fd in /proc/$$/fd/*; do [ -p $fd ] && echo ${fd##*/} pipe >&2 || [ ! -e $fd ] || echo $fd >&2; done; exit 1"
+    kind = "[ -p $fd ] && echo ${fd##*/} pipe >&2 || [ ! -e $fd ] || echo $fd >&2"
+    text = f"for fd in /proc/$$/fd/*; do {kind}; done; exit 1"
     with (tmp_path / "inheritable").open("w") as file:
         os.set_inheritable(file.fileno(), True)
 

@@ -68,7 +68,7 @@ def test_a_kill_before_the_last_note_is_no_evidence(group, clock):
     clock.now += memory.NOTE_SECONDS
     kills.note()
 
-    assert kills.evidence() == "the kernel has killed nobody for lack of memory: somebody sent it"
+    assert kills.evidence() == ""
 
 
 def test_the_limit_that_counts_is_the_nearest_above(tmp_path, clock):
@@ -93,7 +93,7 @@ def test_where_no_group_counts_the_host_does(tmp_path, monkeypatch, clock):
 def test_where_nobody_counts_nothing_is_claimed(tmp_path, monkeypatch, clock):
     monkeypatch.setattr(memory, "VMSTAT", tmp_path / "none")
 
-    assert OomKills(None, clock).evidence() == ""
+    assert OomKills(None, clock).evidence() is None
 
 
 def test_a_program_with_a_memory_limit_gets_a_group_and_its_death_there_is_certain(group):
@@ -124,6 +124,18 @@ def test_a_group_that_can_t_be_used_leaves_the_limit_to_the_launcher(tmp_path):
 
     assert own is None
     assert "ulimit -d 1024" in " ".join(confinement.launcher)
+
+
+@pytest.mark.parametrize(
+    ("confinement", "words"),
+    [
+        (None, "the kernel has killed nobody for lack of memory: somebody sent it"),
+        (Confinement(cpu_seconds=3), "the kernel does this 5 s after limits.cpu_seconds (3)"),
+        (Confinement(memory_bytes=4096), "it may have had no more memory: limits.memory_bytes is 4096"),
+    ],
+)
+def test_a_kill_that_the_kernel_did_not_count_is_a_limit_s_or_somebody_s(group, confinement, words):
+    assert Memory(group.path, set).explain(confinement, None, KILLED) == words
 
 
 def test_only_a_kill_is_explained_by_a_lack_of_memory(group):

@@ -138,6 +138,27 @@ async def test_one_that_emptied_its_environment_is_known_by_its_session(programs
     assert [leak.name for leak in programs.leaked] == ["sleep"]
 
 
+async def test_one_that_may_not_be_killed_is_told_once_and_waited_for_by_nobody(programs, monkeypatch):
+    process = programs.start(ESCAPED + "wait")
+    (escaped,) = await pids_of(process, 1)
+
+    def refuse(*_):
+        raise PermissionError
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "kill", refuse)
+        await programs.end(process)
+        await until(lambda: programs.leaked)
+        for _ in range(3):
+            programs.orphans._seen.clear()
+            assert not programs.orphans._look()
+
+    assert [(leak.name, leak.killed) for leak in programs.leaked] == [("sleep", False)]
+    signal.pidfd_send_signal(escaped, signal.SIGKILL)
+    await ended(escaped)
+    await until(lambda: not children())
+
+
 async def test_what_a_running_program_orphans_is_left_alone(programs):
     ending, running = programs.start(ESCAPED + "wait"), programs.start(f"({ESCAPED}) ; sleep 1000")
     (of_ending,) = await pids_of(ending, 1)
