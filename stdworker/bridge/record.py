@@ -13,11 +13,12 @@ import os
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from pathlib import Path
 
 from stdworker.bridge.account import account
-from stdworker.bridge.program import Program
-from stdworker.bridge.redact import redact_json
+from stdworker.bridge.program import OFF_LOOP_BYTES, Program
+from stdworker.bridge.redact import Redactor, redact_json
 from stdworker.bridge.result import BridgeResult
 from stdworker.bridge.runtime import BridgeRuntime
 from stdworker.errors import TaskFailure
@@ -30,6 +31,7 @@ FILE_BYTES_MAX = 64 << 20  # then it becomes FILE.1, in place of the one before
 REQUEST_BYTES_MAX = 16 << 20  # a longer request is left out
 RECEIVED_BYTES_MAX = 4 << 20  # of one request's lines; the rest is left out
 WAITING_BYTES_MAX = 64 << 20  # of lines that wait for the disk; more are dropped
+LAUNCHES_KEPT_MAX = 256
 FILE_MODE, FOLDER_MODE = 0o600, 0o700
 LEFT_OUT = ("settings", "command", "record", "sealed")  # of a launch config
 
@@ -97,7 +99,7 @@ class Take:
             "stage": dumps(self._stage),
             "mode": dumps(self._launch.mode),
             "program": dumps(self._launch.command),
-            "launch": redact_json(self._launch_told(), self._redact),
+            "launch": _launch_told(self._config, self._redact),
             "request": RawJson(request),
             "received": dumps(self._received),
             "cut": dumps(self._cut),
@@ -105,10 +107,13 @@ class Take:
         told |= {name: redact_json(document, self._redact) for name, document in self._ended.items()}
         return ascii_line(join_members(told)) + b"\n"
 
-    def _launch_told(self) -> RawJson:
-        """The effective config but the settings, which the request holds."""
-        found = members(mask(self._config or RawJson(b"{}"))) or {}
-        return join_members({key: value for key, value in found.items() if key not in LEFT_OUT})
+
+@lru_cache(maxsize=LAUNCHES_KEPT_MAX)
+def _launch_told(config: RawJson | None, redact: Redactor) -> RawJson:
+    """The effective config but the settings, which the request holds."""
+    found = members(mask(config or RawJson(b"{}"))) or {}
+    told = join_members({key: value for key, value in found.items() if key not in LEFT_OUT})
+    return redact_json(told, redact)
 
 
 def _masked(request: RawJson) -> RawJson:
@@ -124,7 +129,7 @@ class Recorder:
     def __init__(self, path: Path, runtime: BridgeRuntime) -> None:
         self._path = path
         self._runtime = runtime
-        self._waiting: list[Take] = []
+        self._waiting: list[bytes | Take] = []
         self._waiting_bytes = 0
         self._writing = False
         self._dropping = False
@@ -157,7 +162,7 @@ class Recorder:
                 log.warning("requests are left out of %s: the disk is too slow for them", self._path)
             self._dropping = True
             return
-        self._waiting.append(take)
+        self._waiting.append(take.entry() if take.size <= OFF_LOOP_BYTES else take)
         self._waiting_bytes += take.size
         if not self._writing:
             self._writing = True
@@ -176,8 +181,8 @@ class Recorder:
             self._writing = self._dropping = False
 
 
-def _append(path: Path, takes: Sequence[Take]) -> None:
-    entries = b"".join(take.entry() for take in takes)
+def _append(path: Path, takes: Sequence[bytes | Take]) -> None:
+    entries = b"".join(take if isinstance(take, bytes) else take.entry() for take in takes)
     path.parent.mkdir(FOLDER_MODE, parents=True, exist_ok=True)
     if path.exists() and path.stat().st_size + len(entries) > FILE_BYTES_MAX:
         path.replace(path.with_name(f"{path.name}.1"))

@@ -30,6 +30,9 @@ class Redactor:
     def knows_none(self) -> bool:
         return self._pattern is None
 
+    def finds_any(self, text: str) -> bool:
+        return self._pattern is not None and self._pattern.search(text) is not None
+
     def __call__(self, text: str) -> str:
         return self._pattern.sub(MASK, text) if self._pattern is not None else text
 
@@ -39,7 +42,9 @@ _TOKEN = re.compile(rb'"(?:[^"\\]|\\.)*"|-?\d[\d.eE+-]*', re.DOTALL)
 
 def redact_json(document: RawJson, redact: Redactor) -> RawJson:
     """The same document without its secrets: still JSON, every other token as it was."""
-    return document if redact.knows_none else RawJson(_TOKEN.sub(lambda token: _redacted(token[0], redact), document))
+    if redact.knows_none or (b"\\" not in document and not redact.finds_any(document.decode())):
+        return document
+    return RawJson(_TOKEN.sub(lambda token: _redacted(token[0], redact), document))
 
 
 def _redacted(token: bytes, redact: Redactor) -> bytes:

@@ -2,7 +2,9 @@
 
 import contextlib
 import datetime
+import resource
 import socket
+import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -35,6 +37,38 @@ def test_nothing_is_wrong_with_the_place_where_the_tests_run():
     problems = [f for f in doctor_place.look_around({"PATH": "/usr/bin:/bin"}) if f.level is Level.PROBLEM]
 
     assert problems == []
+
+
+def test_messages_that_this_protobuf_cannot_load_are_a_problem(monkeypatch):
+    import stdworker.wire.generated
+
+    monkeypatch.delattr(stdworker.wire.generated, "worker_pb2", raising=False)
+    monkeypatch.setitem(sys.modules, "stdworker.wire.generated.worker_pb2", None)
+
+    found = doctor_place.wire()
+
+    assert found.level is Level.PROBLEM
+    assert "pip install" in found.advice
+
+
+def test_a_library_that_is_missing_is_a_problem(monkeypatch):
+    monkeypatch.setattr(doctor_place, "LIBRARIES", ("no-such-library",))
+
+    assert doctor_place.libraries().level is Level.PROBLEM
+
+
+def test_a_place_where_no_program_can_be_started_is_a_problem(monkeypatch):
+    monkeypatch.setattr(sys, "executable", "/no/such/python")
+
+    assert doctor_place.trial().level is Level.PROBLEM
+
+
+def test_few_open_files_are_warned_of(monkeypatch):
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (256, 4_096))
+
+    found = doctor_place.open_files()
+
+    assert (found.level, found.advice) == (Level.WARNING, "ulimit -n 4096")
 
 
 def test_fork_handlers_of_grpc_are_a_problem_beside_programs():
