@@ -3,12 +3,15 @@
 import json
 import os
 import shutil
+import socket
 import subprocess
 import sys
+import time
 from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
+import yaml
 
 ROOT = Path(__file__).parents[2]
 BIN = Path(sys.executable).parent
@@ -27,20 +30,48 @@ def program(tmp_path):
 
 def check(*arguments, **options):
     command = [str(BIN / "stdworker"), "check", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=HANG_SECONDS, **options)
+    environment = os.environ | {"PATH": f"{BIN}{os.pathsep}{os.environ['PATH']}"}
+    return subprocess.run(
+        command, env=environment, capture_output=True, text=True, check=False, timeout=HANG_SECONDS, **options
+    )
+
+
+@pytest.fixture
+def sidecar(tmp_path):
+    """Runs an example that serves a socket, as its README does; the options that lead to it."""
+    started = []
+
+    def run(example):
+        path, config = tmp_path / "socket", tmp_path / "config.json"
+        config.write_text(json.dumps({"mode": "socket", "socket": f"unix:{path}"}))
+        started.append(subprocess.Popen([example, path]))
+        deadline = time.monotonic() + HANG_SECONDS
+        with socket.socket(socket.AF_UNIX) as probe:
+            while probe.connect_ex(str(path)) and time.monotonic() < deadline:
+                time.sleep(0.01)
+        return "--config", config
+
+    yield run
+    for process in started:
+        process.kill()
+        process.wait()
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.name)
-def test_every_example_passes_without_a_warning(example, tmp_path):
+def test_every_example_passes_without_a_warning(example, tmp_path, sidecar):
     if shutil.which(TOOLS[example.parts[-3]]) is None:
         pytest.skip(f"{TOOLS[example.parts[-3]]} is not installed")
+    spec = json.dumps(yaml.safe_load((example.parent / "resource.yaml").read_text())["spec"])
+    options = sidecar(example) if example.parent.name.endswith("-socket") else ()
+    place = tmp_path / "place"
+    place.mkdir()
 
-    done = check("--json", example, cwd=tmp_path)
+    done = check("--json", "--spec", spec, *options, example, cwd=place)
 
     assert done.returncode == 0, done.stdout + done.stderr
-    assert json.loads(done.stdout)["counts"]["warn"] == 0
-    assert list(tmp_path.iterdir()) == []
+    assert json.loads(done.stdout)["counts"]["warn"] == 0, done.stdout
+    assert list(place.iterdir()) == []
 
 
 def test_a_program_that_keeps_the_contract_gets_a_line_for_each_case_and_a_sum(program):

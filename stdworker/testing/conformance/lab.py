@@ -257,7 +257,9 @@ class Lab:
             async with asyncio.timeout(self.seconds):
                 peer = await dial(address, lambda: SocketPeer(self.launch.limits))
         except (OSError, ValueError) as error:
-            raise ConfigError(f"can't connect to {address}: {error or 'it took too long'}", path="/socket") from None
+            why = getattr(error, "strerror", None) or error or "it took too long"
+            hint = "in mode socket nothing is started: run the program first"
+            raise ConfigError(f"can't connect to {address}: {why}", path="/socket", hint=hint) from None
         try:
             yield peer
         finally:

@@ -6,7 +6,7 @@ import asyncio
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
 from stdworker.bridge.describe import describe
 from stdworker.bridge.runtime import BridgeRuntime
@@ -23,61 +23,71 @@ from stdworker.testing.conformance.verdict import Case, Finding, Skipped, Verdic
 
 CASE_WAITS_MAX = 20  # a case takes at most so many times the time of one request
 
+TIMEOUT_SECONDS = 10.0
+
 OnResult = Callable[[Result], None]
 
 
-def check(
-    command: str,
-    arguments: Sequence[str] = (),
-    *,
-    specs: Sequence[Any] = (),
-    config: Any = None,
-    **options: Any,
-) -> Report:
+class Options(TypedDict, total=False):
+    """What can be said about a check; see `check`."""
+
+    specs: Sequence[Any]
+    config: Any
+    kind: KindVersion | None
+    kind_file: KindFile | None
+    mode: str | None
+    reactions: Sequence[str]
+    timeout_seconds: float
+    only: Sequence[str]
+    skip: Sequence[str]
+
+
+def check(command: str, arguments: Sequence[str] = (), **options: Unpack[Options]) -> Report:
     """Run the conformance suite on a program, for real and many times, with resources named `check-…`.
 
-    `specs` are specs that must succeed and `config` is the kind's launch config, as Python values or `RawJson`;
-    `options` are those of `check_subject` and of `Subject.of`. A kind file beside the program is used, else
-    the program is asked to describe itself. Where a loop runs already, await `check_async`.
+    `specs` must succeed; they and `config`, the kind's launch config, are Python values or `RawJson`. A request may
+    take `timeout_seconds`, 10 by default. `reactions` are names; `only` and `skip` are ids of cases. Without
+    `kind_file` the one beside the program is used, else the program is asked to describe itself.
+
+    Raises ConfigError when the program can't be launched as it is asked for, ValueError for an id that no case has.
+    Where a loop runs already, await `check_async`.
     """
-    return asyncio.run(check_async(command, arguments, specs=specs, config=config, **options))
+    return asyncio.run(check_async(command, arguments, **options))
 
 
 async def check_async(
     command: str,
     arguments: Sequence[str] = (),
     *,
-    specs: Sequence[Any] = (),
-    config: Any = None,
-    kind_file: KindFile | None = None,
-    kind: KindVersion | None = None,
-    only: Sequence[str] = (),
-    skip: Sequence[str] = (),
     on_result: OnResult | None = None,
-    **options: Any,
+    call_options: Sequence[str] = (),
+    **options: Unpack[Options],
 ) -> Report:
-    """See `check`. Raises ConfigError for a program that can't be launched as it is asked for."""
+    """See `check`. `on_result` hears of each case as it ends; `call_options` make `stdworker call` do the same."""
+    only, skip = options.get("only", ()), options.get("skip", ())
+    chosen(CASES, only, skip)
+    config = options.get("config")
     make = partial(
         Subject.of,
         command,
         arguments,
-        kind=kind,
+        kind=options.get("kind"),
         config=None if config is None else dumps(config),
-        specs=[dumps(spec) for spec in specs],
-        **options,
+        mode=options.get("mode"),
+        specs=[dumps(spec) for spec in options.get("specs", ())],
+        reactions=options.get("reactions", ()),
+        timeout_seconds=options.get("timeout_seconds", TIMEOUT_SECONDS),
+        call_options=call_options,
     )
-    subject = make(kind_file=kind_file or kind_file_of(command))
+    subject = make(kind_file=options.get("kind_file") or kind_file_of(command))
     if subject.kind_file is None and subject.launch.mode != "socket":
-        subject = make(kind_file=await _described(command, arguments, kind))
-    return await check_subject(subject, only=only, skip=skip, on_result=on_result)
+        subject = make(kind_file=await _described(command, arguments, options.get("kind")))
+    return await _check(subject, only, skip, on_result)
 
 
-async def check_subject(
-    subject: Subject, *, only: Sequence[str] = (), skip: Sequence[str] = (), on_result: OnResult | None = None
-) -> Report:
-    """Run the cases that `only` and `skip` leave; `on_result` hears of each as it ends."""
+async def _check(subject: Subject, only: Sequence[str], skip: Sequence[str], on_result: OnResult | None) -> Report:
     started = time.monotonic()
-    runtime = BridgeRuntime(subject.variables)
+    runtime = BridgeRuntime()
     results = []
     try:
         lab = Lab(subject, runtime)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -29,12 +29,11 @@ class Subject:
     arguments: tuple[str, ...]
     kind: KindVersion
     launch: LaunchConfig
-    kind_file: KindFile | None = None
-    specs: tuple[RawJson, ...] = ()
-    asked_reactions: tuple[str, ...] = ()
-    timeout_seconds: float = 10.0
-    call_options: tuple[str, ...] = ()
-    variables: Mapping[str, str] = field(default_factory=lambda: os.environ)
+    kind_file: KindFile | None
+    specs: tuple[RawJson, ...]
+    asked_reactions: tuple[str, ...]
+    timeout_seconds: float
+    call_options: tuple[str, ...]
 
     @classmethod
     def of(
@@ -48,7 +47,7 @@ class Subject:
         mode: str | None = None,
         specs: Sequence[RawJson] = (),
         reactions: Sequence[str] = (),
-        timeout_seconds: float = 10.0,
+        timeout_seconds: float,
         call_options: Sequence[str] = (),
     ) -> Subject:
         """Put together what is known. Raises ConfigError when the launch config is not legal."""
