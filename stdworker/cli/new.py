@@ -90,7 +90,8 @@ def template(language: str, mode: str) -> dict[str, str]:
     """The text of each file of a kind called `greeter`."""
     root = files("stdworker.cli") / "templates"
     layers = [root / layer for layer in ("any", mode, language, f"{language}-{mode}")]
-    return {path.name: path.read_text("utf-8") for layer in layers if layer.is_dir() for path in layer.iterdir()}
+    found = [path for layer in layers if layer.is_dir() for path in layer.iterdir()]
+    return {path.name: path.read_text("utf-8") for path in found if path.is_file()}  # installers add __pycache__
 
 
 def renamed(made: Mapping[str, str], name: str) -> dict[str, str]:

@@ -1,5 +1,6 @@
 """The wheel, built and installed: what a user gets is what a checkout has."""
 
+import compileall
 import site
 import subprocess
 import sys
@@ -64,6 +65,8 @@ def test_an_installed_wheel_has_every_template_of_new(wheel: Path, installed: Pa
     templates = ROOT / "stdworker/cli/templates"
     carried = [name for name in zipfile.ZipFile(wheel).namelist() if name.startswith("stdworker/cli/templates/")]
     command = [str(installed / "python"), "-c", "from stdworker.cli.worker import main; main()", "new", "bash", "thing"]
+    for place in installed.parent.glob("lib/python3*/site-packages/stdworker/cli/templates"):
+        compileall.compile_dir(place, quiet=1)  # as installers do
 
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
 
