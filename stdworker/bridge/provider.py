@@ -10,17 +10,17 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from stdworker.bridge.launch import LaunchConfig, NoCommand, check_sealed, effective_launch, parse_launch
+from stdworker.bridge.launch import LaunchConfig, check_sealed, effective_launch, parse_launch
 from stdworker.bridge.oneshot import run_oneshot
 from stdworker.bridge.pools import Pools
 from stdworker.bridge.program import Program
 from stdworker.bridge.record import Recorder, records_folder
 from stdworker.bridge.redact import Redactor
-from stdworker.bridge.result import BridgeResult
+from stdworker.bridge.result import BridgeResult, as_result
 from stdworker.bridge.runtime import BridgeRuntime, Counters
 from stdworker.bridge.supervision import Mistakes
 from stdworker.bridge.view import ProgramView
-from stdworker.errors import ConfigError, Released, TaskFailure, Terminal
+from stdworker.errors import ConfigError, Released, TaskFailure
 from stdworker.model.config import ProviderConfig, merge
 from stdworker.model.json_text import RawJson, members
 from stdworker.model.kind import KindVersion
@@ -112,19 +112,7 @@ class ProgramProvider:
 
     async def run(self, request: ReactionRequest) -> BridgeResult:
         """As `work`, with all that is known about the run and with the failure as a value."""
-        started = time.monotonic()
-        try:
-            result = await self._run(request)
-        except NoCommand as error:
-            released = Released(error.message, hint=error.hint, code=error.code, reason="NotConfigured")
-            result = BridgeResult(failure=released)
-        except ConfigError as error:
-            terminal = Terminal(error.message, hint=error.hint, code=error.code, reason="BadConfig")
-            result = BridgeResult(failure=terminal)
-        except TaskFailure as failure:
-            result = BridgeResult(failure=failure)
-        result.duration_seconds = time.monotonic() - started
-        return result
+        return await as_result(self._run(request))
 
     async def on_config(self, config: ProviderConfig) -> None:
         """Take the kind's default config. Running persistent programs hear of new settings if they asked to."""

@@ -10,7 +10,6 @@ import asyncio
 import datetime
 import logging
 import os
-import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
@@ -19,9 +18,8 @@ from pathlib import Path
 from stdworker.bridge.account import account
 from stdworker.bridge.program import OFF_LOOP_BYTES, Program
 from stdworker.bridge.redact import Redactor, redact_json
-from stdworker.bridge.result import BridgeResult
+from stdworker.bridge.result import BridgeResult, as_result
 from stdworker.bridge.runtime import BridgeRuntime
-from stdworker.errors import TaskFailure
 from stdworker.model.json_text import RawJson, ascii_line, dumps, join_members, members
 from stdworker.model.secrets import mask, mask_settings
 from stdworker.model.task import ReactionRequest
@@ -50,7 +48,6 @@ class Take:
 
     def __init__(self, program: Program, request: ReactionRequest, config: RawJson | None) -> None:
         self.was_sent = False
-        self._started = time.monotonic()
         self._kind = program.kind
         self._stage = request.stage
         self._launch = program.launch
@@ -80,8 +77,7 @@ class Take:
         self._received.append(redact(line.decode("utf-8", "replace")))
 
     def ended(self, result: BridgeResult) -> None:
-        duration_ms = round((time.monotonic() - self._started) * 1_000)
-        self._ended = account(result) | {"duration_ms": dumps(duration_ms)}
+        self._ended = account(result)
 
     @property
     def size(self) -> int:
@@ -145,11 +141,7 @@ class Recorder:
         """Ask, and record what was sent and what came of it; nothing if nothing was sent."""
         take = Take(program, request, config)
         try:
-            result = await ask(replace(request, transcript=take))
-        except TaskFailure as failure:
-            take.ended(BridgeResult(failure=failure))
-            raise
-        else:
+            result = await as_result(ask(replace(request, transcript=take)))
             take.ended(result)
             return result
         finally:

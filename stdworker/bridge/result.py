@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Awaitable
 from dataclasses import dataclass
 
-from stdworker.errors import ResponseError, Retry, TaskFailure, Terminal
+from stdworker.bridge.launch import NoCommand
+from stdworker.errors import ConfigError, Released, ResponseError, Retry, TaskFailure, Terminal
 from stdworker.framing.response import ProgramError
 from stdworker.model.outcome import Outcome
 from stdworker.process.exits import Exit
@@ -23,6 +26,23 @@ class BridgeResult:
     stray_lines: int = 0
     exit: Exit | None = None
     duration_seconds: float = 0.0
+
+
+async def as_result(running: Awaitable[BridgeResult]) -> BridgeResult:
+    """What a run came to, failures as values too, and how long it took."""
+    started = time.monotonic()
+    try:
+        result = await running
+    except NoCommand as error:
+        released = Released(error.message, hint=error.hint, code=error.code, reason="NotConfigured")
+        result = BridgeResult(failure=released)
+    except ConfigError as error:
+        terminal = Terminal(error.message, hint=error.hint, code=error.code, reason="BadConfig")
+        result = BridgeResult(failure=terminal)
+    except TaskFailure as failure:
+        result = BridgeResult(failure=failure)
+    result.duration_seconds = time.monotonic() - started
+    return result
 
 
 def program_failure(error: ProgramError, *, terminal: bool) -> TaskFailure:
