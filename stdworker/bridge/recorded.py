@@ -80,6 +80,8 @@ class Recorded:
         """The config that it ran under, with `over` merged over it and perhaps another program."""
         told = members(self.entry.launch) or {}
         told["command"] = dumps(command or self.entry.program)
+        if command and told.pop("socket", None):  # it ran by itself, the other one is ours to start
+            told["mode"] = dumps("stream")
         if "config" in self.sent:
             told["settings"] = self.sent["config"]
         bundle = self._value("bundle")

@@ -14,14 +14,13 @@ import click
 from stdworker.bridge import BridgeResult, BridgeRuntime
 from stdworker.bridge.launch import MODES
 from stdworker.cli.call_output import as_json, as_text, exit_status, summary
-from stdworker.cli.logs import set_up_logging
+from stdworker.cli.logs import log_as_asked
 from stdworker.cli.program_arguments import GivenProgram, ProgramCommand, read_config, read_spec, resource_name
 from stdworker.cli.signals import until_interrupted
 from stdworker.model.config import ProviderConfig
 from stdworker.model.json_text import join_members
 from stdworker.model.kind import Stage, Transition
 from stdworker.model.resource import Operation, Resource
-from stdworker.model.settings import LOG_FORMATS, LOG_LEVELS, Environment
 from stdworker.model.task import ReactionRequest
 
 NIL_UID = str(UUID(int=0))
@@ -46,10 +45,7 @@ def call(command: tuple[str, ...], repeat: int, record: Path | None, output: str
     A kind file beside the program is used. With --mode socket no program is started: what listens at the `socket`
     of --config is asked. Exit status: 0 success, 1 a failure that a worker would retry, 2 one that it would not.
     """
-    environment = Environment(os.environ)
-    set_up_logging(
-        environment.choice("LOG_LEVEL", "info", LOG_LEVELS), environment.choice("LOG_FORMAT", "text", LOG_FORMATS)
-    )
+    log_as_asked(os.environ)
     if not command and asked["mode"] != "socket":
         raise click.UsageError("Missing argument PROGRAM; only --mode socket goes without")
     program = GivenProgram.of(command) if command else GivenProgram("")

@@ -6,6 +6,9 @@ import json
 import logging
 import sys
 import time
+from collections.abc import Mapping
+
+from stdworker.model.settings import LOG_FORMATS, LOG_LEVELS, Environment
 
 # What libraries say below this is for their own authors.
 _QUIET = ("uvicorn", "httpx", "httpcore", "alembic", "watchfiles", "asyncio", "grpc")
@@ -18,6 +21,12 @@ def set_up_logging(level: str, form: str) -> None:
     logging.basicConfig(level="WARNING" if level == "warn" else level.upper(), handlers=[handler], force=True)
     for name in _QUIET:
         logging.getLogger(name).setLevel(logging.WARNING)
+
+
+def log_as_asked(variables: Mapping[str, str]) -> None:
+    """As LOG_LEVEL and LOG_FORMAT say. Raises SettingsError."""
+    asked = Environment(variables)
+    set_up_logging(asked.choice("LOG_LEVEL", "info", LOG_LEVELS), asked.choice("LOG_FORMAT", "text", LOG_FORMATS))
 
 
 class _Text(logging.Formatter):

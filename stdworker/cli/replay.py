@@ -16,14 +16,13 @@ from stdworker.bridge import BridgeResult, BridgeRuntime, ProgramProvider
 from stdworker.bridge.account import account
 from stdworker.bridge.recorded import Recorded, read_record
 from stdworker.bridge.redact import Redactor, redact_json
-from stdworker.cli.logs import set_up_logging
+from stdworker.cli.logs import log_as_asked
 from stdworker.cli.program_arguments import GivenProgram, ProgramCommand, read_config
 from stdworker.cli.signals import until_interrupted
 from stdworker.errors import ConfigError
 from stdworker.model.difference import Difference, differences
 from stdworker.model.json_text import RawJson, ascii_line, dumps, join_members, members
 from stdworker.model.kind import KindVersion
-from stdworker.model.settings import LOG_FORMATS, LOG_LEVELS, Environment
 
 SAME, DIFFERENT, SKIPPED = "same", "different", "skipped"
 SHOWN_CHARACTERS_MAX = 200  # of one side of a difference
@@ -53,10 +52,7 @@ def replay(file: Path, only: str | None, config: str | None, output: str, comman
     The program really runs: what it does to the world, it does again. `record: true` in a launch config and
     `stdworker call --record FILE` make records. Exit status: 0 all the same, 1 something differs, 2 nothing to run.
     """
-    environment = Environment(os.environ)
-    set_up_logging(
-        environment.choice("LOG_LEVEL", "info", LOG_LEVELS), environment.choice("LOG_FORMAT", "text", LOG_FORMATS)
-    )
+    log_as_asked(os.environ)
     over = read_config("--config", config)
     program = GivenProgram.of(command) if command else None
     if program and program.arguments:

@@ -319,6 +319,18 @@ async def test_a_recorded_request_is_the_same_request_again(request_, tmp_path):
     assert request_line("17", again, settings, None) == line
 
 
+async def test_a_program_in_place_of_a_socket_is_started_and_persistent(tmp_path):
+    launch = {"mode": "socket", "socket": "unix:/run/x", "concurrency": 2}
+    recorded = _recorded(tmp_path, request=request_line("1", REQUESTS["work"], None, None), launch=launch)
+
+    assert json.loads(recorded.default(command="/bin/p").spec) == {
+        "mode": "stream",
+        "concurrency": 2,
+        "command": "/bin/p",
+    }
+    assert json.loads(recorded.default().spec)["socket"] == "unix:/run/x"
+
+
 async def test_the_time_that_a_request_had_is_the_time_that_it_has(tmp_path):
     line = request_line("17", REQUESTS["work"], None, 5_000)
 
@@ -355,7 +367,9 @@ async def test_a_line_whose_request_is_none_is_an_error(tmp_path, damage):
     assert isinstance(error, ConfigError)
 
 
-def _written(folder: Path, *, request: bytes, stage: str = "work", kind: KindVersion = REQUESTS["work"].kind) -> Path:
+def _written(
+    folder: Path, *, request: bytes, stage: str = "work", kind: KindVersion = REQUESTS["work"].kind, **more
+) -> Path:
     told = {
         "record": 1,
         "at": "2026-01-02T03:04:05.678Z",
@@ -368,6 +382,7 @@ def _written(folder: Path, *, request: bytes, stage: str = "work", kind: KindVer
         "received": [],
         "cut": False,
         "result": "success",
+        **more,
     }
     path = folder / "r.jsonl"
     path.write_bytes(json.dumps(told).encode()[:-1] + b',"request":' + request.strip() + b"}\n")
