@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -170,3 +171,19 @@ def test_help_says_that_the_program_runs_for_real_and_how_to_restrict_it():
 
     for word in ("RUNS FOR REAL", "check-…", "--config", "--spec", "--reaction", "--only", "--skip"):
         assert word in told
+
+
+def test_ctrl_c_ends_the_check_and_the_program(program, tmp_path):
+    program.write_text(f"#!/bin/sh\necho $$ >{tmp_path}/pid\nkill -STOP $$\n")
+    running = subprocess.Popen([BIN / "stdworker", "check", program], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    deadline = time.monotonic() + HANG_SECONDS
+    while not (tmp_path / "pid").exists() and time.monotonic() < deadline:
+        time.sleep(0.01)
+
+    running.send_signal(signal.SIGINT)
+    _, stderr = running.communicate(timeout=HANG_SECONDS)
+
+    assert running.returncode == 130
+    assert b"Traceback" not in stderr
+    with pytest.raises(ProcessLookupError):
+        os.kill(int((tmp_path / "pid").read_text()), 0)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Set
+from collections.abc import Iterable, Set
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
@@ -10,6 +10,7 @@ from stdworker.errors import ResponseError
 from stdworker.framing.document import read_document
 from stdworker.framing.messages import Answer, Broken, Message, Stray
 from stdworker.framing.response import Response, check_edges, parse_response
+from stdworker.model.resource import Ref
 from stdworker.process.exits import Exit
 from stdworker.testing.conformance.peer import Peer
 
@@ -98,6 +99,17 @@ def judge_answer(sent: bytes, request_id: str, peer: Peer, seconds: float, *, si
     return _silent(seen, seconds)
 
 
+def judge_children(found: Exchange, observed: Iterable[Ref]) -> Exchange:
+    """The rules that span children and edges; `observed` are the children that there were before."""
+    if found.ending is not Ending.SUCCESS or found.response is None:
+        return found
+    try:
+        check_edges(found.response.outcome, observed)
+    except ResponseError as error:
+        return replace(found, ending=Ending.BROKEN, why=_reason(error))
+    return found
+
+
 def is_decisive(message: Message, asked_before: Set[str]) -> bool:
     """Is it an answer, and not another one to an earlier request? Such a one is dropped."""
     return isinstance(message, Broken) or (isinstance(message, Answer) and message.id not in asked_before)
@@ -136,10 +148,6 @@ def _by_document(seen: Exchange, document: bytes) -> Exchange:
 def _by_response(seen: Exchange, response: Response) -> Exchange:
     seen = replace(seen, response=response)
     if response.error is None:
-        try:
-            check_edges(response.outcome, ())
-        except ResponseError as error:
-            return replace(seen, ending=Ending.BROKEN, why=_reason(error))
         return replace(seen, ending=Ending.SUCCESS)
     ending = Ending.REFUSED if response.error.terminal else Ending.FAILED
     return replace(seen, ending=ending, why=response.error.message)

@@ -17,13 +17,21 @@ from stdworker.errors import ConfigError
 from stdworker.framing.request import request_line
 from stdworker.model.config import ProviderConfig
 from stdworker.model.json_text import RawJson, dumps, join_members, members
-from stdworker.model.kind import Stage, Transition
+from stdworker.model.kind import Stage, Transition, Trigger
 from stdworker.model.manifest import Reaction
+from stdworker.model.outcome import ChildSpec
 from stdworker.model.resource import Operation, Resource
 from stdworker.model.task import ReactionRequest
-from stdworker.testing.conformance.exchange import Ending, Exchange, is_decisive, judge_answer, judge_oneshot
+from stdworker.testing.conformance.exchange import (
+    Ending,
+    Exchange,
+    is_decisive,
+    judge_answer,
+    judge_children,
+    judge_oneshot,
+)
 from stdworker.testing.conformance.peer import Peer, ProcessPeer, SocketPeer
-from stdworker.testing.conformance.reproduce import call_command, pipe_command
+from stdworker.testing.conformance.reproduce import call_command, is_plain, pipe_command
 from stdworker.testing.conformance.samples import NoSample, sample
 from stdworker.testing.conformance.subject import Subject
 from stdworker.testing.conformance.verdict import Skipped
@@ -116,10 +124,6 @@ class Lab:
                 request.transition = Transition.SYNCED
                 request.dedup_token = f"{resource.uid}:synced:1:1:check"
                 resource.status_json = STATUS
-            case Stage.ROLLUP:
-                child = Resource("", resource.kind, f"{resource.name}-child", resource.kind_version, generation=1)
-                child.is_ready, child.phase, child.status_json = True, "Ready", STATUS
-                request.descendants = (child,)
 
     def line(self, request: ReactionRequest, settings: RawJson | None = None) -> tuple[str, bytes]:
         """The request's id and its line."""
@@ -153,7 +157,7 @@ class Lab:
         """
         request_id, line = self.line(request, settings)
         line = line.removesuffix(b"}\n") + more + b"}\n"
-        plain = not more and settings is None and not prefix
+        plain = is_plain(request) and not more and settings is None and not prefix
         async with self.running(task_variables(request), environment=environment, cwd=cwd) as peer:
             found = await (self._talk(peer, request_id, line) if self.persistent else self._run(peer, line))
         command = call_command(self.subject, request) if plain else pipe_command(self.subject, line, prefix)
@@ -163,17 +167,21 @@ class Lab:
         """Run one more request in a process that runs already."""
         request_id, line = self.line(request)
         found = await self._talk(peer, request_id, line)
-        return self._noted(request, replace(found, command=call_command(self.subject, request)))
+        command = call_command(self.subject, request) if is_plain(request) else pipe_command(self.subject, line)
+        return self._noted(request, replace(found, command=command))
 
     async def react(self, prefix: str, reaction: Reaction) -> Exchange:
         """Run a reaction on a resource that was made for it, unless it is the one that makes."""
         name = f"{prefix}-{reaction.name}"
         maker = self.subject.maker
-        if maker is None or reaction.stage in MAKING:
+        if maker is None or reaction is maker:
             return await self.ask(self.request(name, reaction=reaction))
         made = await self.ask(self.request(name, reaction=maker))
         request = self.request(name, reaction=reaction)
         request.resource.status_json = status_of(made) or request.resource.status_json
+        if reaction.trigger is Trigger.CHILDREN_SETTLED:
+            children = [_settled(child) for child in made.response.outcome.children] if made.response else []
+            request.observed, request.descendants = children, children
         return await self.ask(request)
 
     async def _run(self, peer: Peer, line: bytes) -> Exchange:
@@ -200,8 +208,9 @@ class Lab:
         return replace(judged, seconds=time.monotonic() - started)
 
     def _noted(self, request: ReactionRequest, found: Exchange) -> Exchange:
-        """Remember what the program has made, to delete it at the end."""
+        """Hold the answer against the request, and remember what the program has made, to delete it at the end."""
         resource = request.resource
+        found = judge_children(found, [child.ref for child in request.observed])
         if request.stage in MAKING and found.ending is Ending.SUCCESS:
             resource.status_json = status_of(found)
             self.made[resource.name] = resource
@@ -264,6 +273,13 @@ class Lab:
             yield peer
         finally:
             peer.transport.abort()
+
+
+def _settled(child: ChildSpec) -> Resource:
+    """A composed child as it is seen later."""
+    return Resource(
+        "", child.kind, child.name, child.kind_version, generation=1, status_json=STATUS, is_ready=True, phase="Ready"
+    )
 
 
 def _input(reaction: Reaction) -> RawJson | None:

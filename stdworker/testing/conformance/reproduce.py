@@ -6,6 +6,7 @@ import re
 import shlex
 
 from stdworker.model.json_text import RawJson
+from stdworker.model.kind import Stage
 from stdworker.model.task import ReactionRequest
 from stdworker.testing.conformance.subject import Subject
 
@@ -13,6 +14,19 @@ ARGUMENT_BYTES_MAX = 4_096  # what someone may still want to paste
 
 _RUN = re.compile(r"(.)\1{999,}", re.DOTALL)
 _GENERATE = "import sys; print(sys.argv[1] + sys.argv[2] * {count} + sys.argv[3])"
+
+
+def is_plain(request: ReactionRequest) -> bool:
+    """Can `stdworker call` make this request? It knows of no resource that was there before."""
+    operation = request.operation
+    return (
+        request.trigger is request.stage.trigger
+        and request.stage not in (Stage.DELETE, Stage.REACT)
+        and request.resource.status_json is None
+        and not request.observed
+        and not request.descendants
+        and (operation is None or operation.input_json is None)
+    )
 
 
 def call_command(subject: Subject, request: ReactionRequest) -> str:

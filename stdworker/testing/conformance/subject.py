@@ -11,6 +11,7 @@ from typing import Any
 
 from stdworker.bridge.describe import kind_named
 from stdworker.bridge.launch import LaunchConfig, effective_launch, parse_launch
+from stdworker.errors import ConfigError
 from stdworker.model.json_text import RawJson, dumps, join_members, members
 from stdworker.model.kind import Emit, KindVersion, Stage
 from stdworker.model.kind_file import KindFile
@@ -50,11 +51,15 @@ class Subject:
         timeout_seconds: float,
         call_options: Sequence[str] = (),
     ) -> Subject:
-        """Put together what is known. Raises ConfigError when the launch config is not legal."""
+        """Put together what is known. Raises ConfigError for an illegal config and an unknown reaction."""
         typed = {"command": dumps(command)}
         typed |= {key: dumps(value) for key, value in (("args", list(arguments)), ("mode", mode)) if value}
         over = {**(members(config or NO_SPEC) or {}), **typed}
         base = kind_file.default_config if kind_file else None
+        declared = [reaction.name for reaction in kind_file.manifest.reactions] if kind_file else list(reactions)
+        for name in reactions:
+            if name not in declared:
+                raise ConfigError(f"there is no reaction {name!r}; the kind declares {', '.join(declared)}")
         launch = parse_launch(effective_launch(base, join_members(over), None))
         return cls(
             command,

@@ -64,6 +64,7 @@ KIND = {
     "kind": "mutant",
     "kind_version": 1,
     "finalizer_name": "check",
+    "resync_interval_secs": 60,
     "status_schema": {"type": "object"},
     "reactions": [
         {"name": "work", "trigger": "specChange", "emits": ["status"]},
@@ -104,11 +105,12 @@ def _write(folder: Path, text: str, mode: str, **config) -> str:
 
 @pytest.fixture
 def declare(tmp_path):
-    """Changes what the kind file says."""
+    """Changes what the kind file says; None takes a member away."""
 
     def change(**members):
         path = tmp_path / "mutant.kind.json"
-        path.write_text(json.dumps({**json.loads(path.read_text()), **members}))
+        said = {**json.loads(path.read_text()), **members}
+        path.write_text(json.dumps({name: value for name, value in said.items() if value is not None}))
 
     return change
 

@@ -10,6 +10,7 @@ from xml.etree import ElementTree
 
 import pytest
 
+from stdworker.errors import ConfigError
 from stdworker.model.json_text import RawJson
 from stdworker.testing import conformance
 
@@ -170,3 +171,49 @@ def test_the_page_has_a_row_for_each_case_with_its_rule_and_its_advice():
     }
     assert {name: (rule, advice) for name, rule, advice in rows} == told
     assert [name for name, *_ in rows] == [case.id for case in conformance.CASES]
+
+
+COMPOSER = """#!/bin/sh
+request=$(cat)
+case $request in
+*'"trigger":"childrenSettled"'*'"descendants":[{'*'"name":"check-reaction-sum-a"'*) echo '{"status":{"children":1}}' ;;
+*'"trigger":"childrenSettled"'*) exit 2 ;;
+*) name=${request#*'"name":"'}; name=${name%%'"'*}
+  echo "{\\"children\\":[{\\"kind\\":\\"leaf\\",\\"kind_version\\":1,\\"name\\":\\"$name-a\\"}],\\"status\\":{}}" ;;
+esac
+"""
+
+
+def test_a_rollup_is_asked_about_the_children_that_were_composed(oneshot, declare):
+    program = Path(oneshot())
+    program.write_text(COMPOSER)
+    declare(
+        reactions=[
+            {"name": "compose", "trigger": "specChange", "emits": ["children", "status"]},
+            {"name": "sum", "trigger": "childrenSettled", "emits": ["status"]},
+        ],
+        finalizer_name=None,
+    )
+
+    report = conformance.check(str(program), only=["reactions"])
+
+    assert report.verdict_of("reactions") == "pass", conformance.as_text(report)
+
+
+def test_a_kind_of_reactors_is_asked_about_what_it_watches(oneshot, declare):
+    program = Path(oneshot())
+    program.write_text("""#!/bin/sh\ngrep -q '"transition":"synced".*"resource":{' || exit 2\n""")
+    declare(
+        reactions=[{"name": "tell", "trigger": "reactor", "emits": ["sideEffect"]}],
+        finalizer_name=None,
+        resync_interval_secs=0,
+    )
+
+    report = conformance.check(str(program))
+
+    assert report.passed, conformance.as_text(report)
+
+
+def test_a_reaction_that_is_not_declared_is_refused_naming_those_that_are(oneshot):
+    with pytest.raises(ConfigError, match="no reaction 'wrok'; the kind declares work, delete, restart"):
+        conformance.check(oneshot(), reactions=["wrok"])

@@ -58,6 +58,7 @@ ONESHOT = {
         ),
         ("warn", {"answer": """printf '{"status":{"spec":%s,"pid":%d}}' "$spec" $$"""}),
     ],
+    "resync": [("fail", {"before": """case $request in *'"trigger":"resync"'*) exit 1 ;; esac"""})],
     "unknown-fields": [("fail", {"before": "case $request in *x_check*) exit 2 ;; esac"})],
     "end-of-input": [("fail", {"after": "exec >/dev/null; sleep 60"})],
     "sigterm": [("fail", {"first": "trap '' TERM"})],

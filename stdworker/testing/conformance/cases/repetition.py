@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from stdworker.model.json_text import equal
+from stdworker.model.kind import Trigger
 from stdworker.model.outcome import Outcome
 from stdworker.testing.conformance.exchange import Ending, Exchange
 from stdworker.testing.conformance.lab import Lab, status_of
@@ -18,7 +19,10 @@ UNKNOWN_MEMBERS = b',"x_check":{"later":[1,null]},"x_check_text":"later"'
     advice="Look whether the thing is there before you create it; name things after name and uid, not at random.",
 )
 async def idempotent(lab: Lab) -> Finding:
-    first, second = [await lab.ask(lab.request("idempotent")) for _ in range(2)]
+    first = await lab.ask(lab.request("idempotent"))
+    again = lab.request("idempotent")
+    again.resource.status_json = status_of(first)
+    second = await lab.ask(again)
     if first.ending is not Ending.SUCCESS:
         return failed(str(first), first)
     if second.ending is not Ending.SUCCESS:
@@ -49,6 +53,23 @@ async def delete_twice(lab: Lab) -> Finding:
 
 
 @case(
+    "resync",
+    "it answers a resync",
+    why="With resync_interval_secs the engine runs the specChange reaction again and again, with the trigger resync.",
+    advice="Do the same for the trigger resync as for specChange, or declare a resync reaction.",
+)
+async def resync(lab: Lab) -> Finding:
+    manifest, maker = lab.subject.manifest, lab.subject.maker
+    if manifest is None or maker is None or not manifest.resync_interval_secs or manifest.resyncer is not None:
+        raise Skipped("its resources are not run again after a while, or a reaction of its own does that")
+    await lab.ask(lab.request("resync"))
+    request = lab.request("resync")
+    request.trigger = Trigger.RESYNC
+    found = await lab.ask(request)
+    return passed() if found.ending is Ending.SUCCESS else failed(str(found), found)
+
+
+@case(
     "unknown-fields",
     "it ignores fields of a request that it doesn't know",
     why="Later hosts say more; a program that refuses what it doesn't know breaks with the next version.",
@@ -65,4 +86,4 @@ def _outcome(exchange: Exchange, name: str) -> object:
     return [repr(entry) for entry in getattr(outcome, name)]
 
 
-CASES = (idempotent, delete_twice, unknown_fields)
+CASES = (idempotent, resync, delete_twice, unknown_fields)

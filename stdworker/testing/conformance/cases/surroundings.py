@@ -21,7 +21,9 @@ READ_ONLY = "/proc"  # where nobody can create a file, root neither
 )
 async def environment(lab: Lab) -> Finding:
     command = lab.program.command()
-    kept = {"PATH", *DEFAULTS, *lab.launch.env, "STDWORKER_KIND"}
+    if lab.launch.inherit_env:
+        raise Skipped("inherit_env is set")
+    kept = {"PATH", *DEFAULTS, *lab.launch.env, *lab.launch.env_passthrough, "STDWORKER_KIND"}
     little = {name: value for name, value in command.environment.items() if name in kept}
     words = ("env", "-i", *(f"{name}={value}" for name, value in sorted(little.items())))
     found = await lab.ask(lab.request("environment"), environment=little, prefix=words)
