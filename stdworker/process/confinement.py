@@ -37,7 +37,10 @@ class Confinement:
         return any((self.memory_bytes, self.cpu_seconds, self.open_files, self.account))
 
     def check(self) -> None:
-        """Raise ConfigError for a limit above what this process may give."""
+        """Raise ConfigError for a limit above what this process may give, or one that nothing here can set."""
+        if self._steps() and not os.access(_SHELL, os.X_OK):
+            text = f"limits need {_SHELL}, which this system doesn't have"
+            raise ConfigError(text, path="/limits", code="shell_missing", hint="use an image with a shell")
         for name, value, kind in (
             ("memory_bytes", self.memory_bytes, resource.RLIMIT_DATA),
             ("cpu_seconds", self.cpu_seconds and self.cpu_seconds + CPU_GRACE_SECONDS, resource.RLIMIT_CPU),

@@ -9,6 +9,7 @@ import resource
 import pytest
 
 from stdworker.errors import Retry, Terminal
+from stdworker.process import confinement
 
 pytestmark = pytest.mark.anyio
 
@@ -107,9 +108,15 @@ async def test_a_limit_that_the_worker_may_not_give_is_a_mistake_in_the_config(p
     assert "/limits/open_files: 4096 is more than this worker may give (1024)" in failure.message
 
 
-async def test_a_limit_that_the_system_refuses_fails_the_task_and_says_so(provide, monkeypatch):
-    from stdworker.process import confinement
+async def test_a_host_without_a_shell_says_that_limits_need_one(provide, monkeypatch):
+    monkeypatch.setattr(confinement, "_SHELL", "/no/such/shell")
 
+    failure = (await (await provide(command="true", limits={"open_files": 64})).run()).failure
+
+    assert failure.code == "shell_missing"
+
+
+async def test_a_limit_that_the_system_refuses_fails_the_task_and_says_so(provide, monkeypatch):
     monkeypatch.setattr(confinement.Confinement, "_steps", lambda _: ["ulimit -n 99999999999"])
 
     failure = (await (await provide(command="true", limits={"open_files": 64})).run()).failure
