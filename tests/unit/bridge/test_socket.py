@@ -65,6 +65,7 @@ class Sidecar:
             while line := await reader.readline():
                 self._on_line(number, line, writer)
             self.ends.append("half-closed")
+            writer.write(b'{"log":"last words"}\n')
             while self.stays:
                 await asyncio.sleep(0.01)
         except OSError:
@@ -312,7 +313,8 @@ async def test_every_request_ends_once_with_its_own_answer_however_connections_b
 # ---- the end ----
 
 
-async def test_a_program_is_told_of_the_end_then_sees_it(provide, sidecar, address):
+async def test_a_program_is_told_of_the_end_then_sees_it_and_may_still_speak(provide, sidecar, address, caplog):
+    caplog.set_level(logging.INFO, "stdworker.program")
     sidecar.hello = b'{"hello":{"shutdown":true}}\n'
     await sidecar.listen(address)
     program = await provide(**to(address))
@@ -321,6 +323,7 @@ async def test_a_program_is_told_of_the_end_then_sees_it(provide, sidecar, addre
     await program.provider.close()
 
     assert (sidecar.told, sidecar.ends) == ([{"shutdown": {}}], ["half-closed"])
+    assert "greeter: last words" in caplog.text
 
 
 async def test_requests_in_flight_at_the_end_are_given_back(provide, sidecar, address, until):
@@ -408,6 +411,22 @@ async def test_a_socket_that_nobody_listens_on_is_told_apart(provide):
         failure = (await program.run()).failure
 
     assert "nobody listens there (ECONNREFUSED)" in failure.message
+
+
+def sockets():
+    links = (path.readlink() for path in Path("/proc/self/fd").iterdir() if path.is_symlink())
+    return sum(link.name.startswith("socket:") for link in links)
+
+
+async def test_one_attempt_at_a_time_is_made_until_somebody_answers(provide, silent, until):
+    before = sockets()
+    program = await provide(**to(silent, processes=8))
+    await until(lambda: sockets() > before)
+
+    await program.provider.ready()
+    await asyncio.sleep(0)
+
+    assert sockets() == before + 1
 
 
 async def test_an_attempt_to_connect_is_bounded(provide, silent, monkeypatch):
