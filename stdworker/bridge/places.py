@@ -9,6 +9,7 @@ from typing import Protocol
 
 from stdworker.bridge.peer import Peer, Source
 from stdworker.bridge.program import Program
+from stdworker.bridge.result import STDERR
 from stdworker.bridge.supervision import PROBE_SECONDS, Mistakes, Redials, Supervision
 from stdworker.errors import ConfigError, Released, StdworkerError, TaskFailure
 from stdworker.process.command import Signature
@@ -241,7 +242,8 @@ class Places:
         was_open = self._supervision.open
         delay = self._supervision.died(time.monotonic(), uptime_seconds, lost)
         if not was_open or self._diagnosis != self._logged:
-            log.warning("%s: %s; next start in %.1f s", self._program.kind, self._diagnosis, delay)
+            told = self._diagnosis.partition(STDERR)[0]  # the rest is in the log already
+            log.warning("%s: %s; next start in %.1f s", self._program.kind, told, delay)
             self._logged = self._diagnosis
         if self._supervision.open and not was_open:
             self._open_breaker()

@@ -12,6 +12,7 @@ from stdworker.bridge.programlog import log as program_log
 from stdworker.bridge.result import STDERR
 from stdworker.errors import TaskFailure
 from stdworker.model.json_text import ascii_line, join_members
+from stdworker.process.exits import Exit
 
 EXIT_STATUS = {SUCCESS: 0, TRANSIENT: 1, TERMINAL: 2}
 
@@ -41,14 +42,20 @@ def summary(results: Sequence[BridgeResult]) -> str:
 def _lines(result: BridgeResult) -> Iterator[str]:
     yield f"{verdict(result)} in {result.duration_seconds * 1_000:.0f} ms"
     if result.failure is not None:
-        reason = f" ({result.failure.reason})" if result.failure.reason else ""
-        yield f"  error{reason}: {_untold(result.failure)}"
+        yield from _failure_lines(result.failure, result.exit)
     for name, document in outcome_members(result).items():
         yield f"  {name}: {document.decode()}"
     if result.stray_lines:
         yield f"  stray lines: {result.stray_lines}"
-    if result.exit is not None and result.failure is not None:
-        yield f"  program: {result.exit}"
+
+
+def _failure_lines(failure: TaskFailure, ended: Exit | None) -> Iterator[str]:
+    reason = f" ({failure.reason})" if failure.reason else ""
+    first, *more = _untold(failure).splitlines() or [""]
+    yield f"  error{reason}: {first}"
+    yield from (f"    {line}" for line in more)
+    if ended is not None and str(ended) not in failure.message:
+        yield f"  program: {ended}"
 
 
 def _untold(failure: TaskFailure) -> str:

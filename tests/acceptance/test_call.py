@@ -456,3 +456,24 @@ def test_what_listens_at_a_socket_is_asked_and_no_program_is_started(listener, t
 def test_only_a_socket_goes_without_a_program(tmp_path):
     assert "Missing argument PROGRAM" in call("--spec", "{}").stderr
     assert "--kind is needed" in call("--mode", "socket").stderr
+
+
+def test_a_log_line_about_a_death_is_one_line_and_says_why(program):
+    done = call("--mode", "stream", program("read -r r; echo first >&2; echo 'no such region' >&2; exit 1"))
+
+    (told,) = [line for line in done.stderr.splitlines() if "the program ended" in line]
+    assert "exit status 1: no such region; next start in" in told
+    assert "stderr:" not in done.stdout + done.stderr
+
+
+def test_a_failure_that_quotes_stderr_is_indented_and_says_the_exit_once(program):
+    body = "echo first >&2; echo 'no such region' >&2; exit 1"
+
+    done = call(program(body), env=os.environ | {"LOG_LEVEL": "error"})
+
+    assert done.stdout.splitlines()[1:] == [
+        "  error (ExitTransient): the program failed: exit status 1: no such region",
+        "    stderr:",
+        "    first",
+        "    no such region",
+    ]
