@@ -8,6 +8,7 @@ with numbers compared as they are written (decision 33 of the design).
 
 from __future__ import annotations
 
+import gc
 import json
 import re
 from enum import Enum
@@ -23,10 +24,12 @@ from stdworker.errors import JsonError
 DEPTH_MAX = 100
 NUMBER_CHARACTERS_MAX = 1_000
 
-_TOO_LONG = 10**NUMBER_CHARACTERS_MAX
+GC_PAUSED_BYTES = 262_144  # decoding more makes so many objects that the collector would run again and again
 
-# Past 18 digits an integer may leave 64 bits, where orjson would turn it into a float.
-_LONG_NUMBER = re.compile(rb"\d{19}")
+_TOO_LONG = 10**NUMBER_CHARACTERS_MAX
+_AS_ZEROS = bytes.maketrans(b"123456789", b"0" * 9)
+_BEYOND_64_BITS = b"0" * 19  # an integer of so many digits may be; orjson would turn it into a float
+_BEYOND_A_THIRD = b"0" * (NUMBER_CHARACTERS_MAX // 3 - 2)  # some part of a number that is too long has so many digits
 
 
 class RawJson(bytes):
@@ -44,9 +47,25 @@ class RawJson(bytes):
 
 def loads(document: bytes) -> Any:
     """Decode checked JSON; integers of any size stay exact."""
-    if _LONG_NUMBER.search(document):
+    if _has_digits(document, _BEYOND_64_BITS):
         return json.loads(document)
-    return orjson.loads(memoryview(document))  # orjson refuses subclasses of bytes
+    return _quick_loads(document)
+
+
+def _has_digits(document: bytes, zeros: bytes) -> bool:
+    """Are there so many digits in a row? Ten times as fast as a regular expression."""
+    return len(document) >= len(zeros) and zeros in document.translate(_AS_ZEROS)
+
+
+def _quick_loads(document: bytes) -> Any:
+    view = memoryview(document)  # orjson refuses subclasses of bytes
+    if len(document) < GC_PAUSED_BYTES or not gc.isenabled():
+        return orjson.loads(view)
+    gc.disable()
+    try:
+        return orjson.loads(view)
+    finally:
+        gc.enable()
 
 
 def dumps(value: Any) -> RawJson:
@@ -97,15 +116,14 @@ def check(document: bytes, *, depth_max: int = DEPTH_MAX) -> RawJson:
     `depth_max`. Cost: some microseconds a kilobyte; a document with suspicious traits is walked slowly.
     """
     try:
-        value = orjson.loads(memoryview(document))
+        value = _quick_loads(document)
     except orjson.JSONDecodeError:
         return _check_slowly(document, depth_max)
     if document.count(b"[") + document.count(b"{") > depth_max and _deeper(value, depth_max):
         return _check_slowly(document, depth_max)
-    keys = _keys_seen(value)
-    if keys == document.count(b":") and not _LONG_NUMBER.search(document):
-        return RawJson(document)
-    return _check_hooked(document, depth_max)
+    if _may_repeat_keys(document, value) or _has_digits(document, _BEYOND_A_THIRD):
+        return _check_hooked(document, depth_max)
+    return RawJson(document)
 
 
 def ascii_line(document: bytes) -> bytes:
@@ -154,6 +172,7 @@ def join_elements(parts: list[RawJson]) -> RawJson:
 _PLAIN = orjson.OPT_PASSTHROUGH_DATACLASS | orjson.OPT_PASSTHROUGH_DATETIME | orjson.OPT_PASSTHROUGH_SUBCLASS
 _MEMBERS = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _ELEMENTS = msgspec.json.Decoder(list[msgspec.Raw])
+_COLON_ESCAPED = b"\\u003"
 _CONTAINERS = (dict, list, tuple)
 _LINE_BREAKS = bytes.maketrans(b"\r\n", b"  ")
 
@@ -178,25 +197,24 @@ def _escape(document: bytes) -> bytes:
     return "".join(p if p.isascii() else encode_basestring_ascii(p)[1:-1] for p in pieces).encode("ascii")
 
 
-def _keys_seen(value: Any) -> int:
-    """How many object members a decoded value has; fewer than `":` in its text hints at duplicate keys."""
-    count = 0
-    todo = [value]
-    while todo:
-        item = todo.pop()
-        if type(item) is dict:
-            count += len(item)
-            todo.extend(v for v in item.values() if type(v) is dict or type(v) is list)
-        elif type(item) is list:
-            todo.extend(v for v in item if type(v) is dict or type(v) is list)
-    return count
+def _may_repeat_keys(document: bytes, value: Any) -> bool:
+    """Of keys that repeat only one is decoded: written again, the value has fewer colons than the document."""
+    colons = document.count(b":")
+    if type(value) is dict and len(value) == colons:
+        return False
+    if _COLON_ESCAPED in document:  # decoded it is one more
+        return True
+    try:
+        return orjson.dumps(value).count(b":") != colons
+    except TypeError:  # nested deeper than orjson writes
+        return True
 
 
 def _deeper(value: Any, depth_max: int) -> bool:
     level = [value] if type(value) in _CONTAINERS else []
     for _ in range(depth_max):
-        inner = [v for item in level for v in (item.values() if type(item) is dict else item)]
-        level = [v for v in inner if type(v) in _CONTAINERS]
+        items = (item.values() if type(item) is dict else item for item in level)
+        level = [v for inner in items for v in inner if type(v) in _CONTAINERS]
         if not level:
             return False
     return True

@@ -1,5 +1,7 @@
 """JSON goes through unchanged, and what can't is refused naming the place."""
 
+import contextlib
+import gc
 import json
 from enum import Enum
 from uuid import UUID
@@ -10,6 +12,7 @@ from hypothesis import strategies as st
 
 from stdworker.errors import JsonError
 from stdworker.model.json_text import (
+    GC_PAUSED_BYTES,
     RawJson,
     ascii_line,
     check,
@@ -113,6 +116,55 @@ def test_what_cannot_be_carried_is_refused_naming_the_place(document, path, code
     with pytest.raises(JsonError) as error:
         check(document)
     assert (error.value.path, error.value.code) == (path, code)
+
+
+keys = st.sampled_from(['"a"', '"b"', r'"\u0061"', '":"', r'"\u003a"', '""'])
+atoms = st.sampled_from(["1", '":"', r'"\u003a\u003A"', "null", '"{[:,"'])
+repeating = st.recursive(
+    atoms,
+    lambda inner: (
+        st.lists(inner, max_size=3).map(lambda items: f"[{','.join(items)}]")
+        | st.lists(st.tuples(keys, inner), max_size=3).map(lambda m: "{" + ",".join(map(":".join, m)) + "}")
+    ),
+    max_leaves=10,
+)
+
+
+@given(repeating)
+@example(r'{"a":1,"a":"\u003a"}')
+@example(r'[{"a":1,"a":2},"\u003A"]')
+def test_a_key_that_appears_twice_is_found_wherever_it_is(document):
+    repeats = []
+
+    def pairs(found):
+        repeats.extend(key for key, _ in found if [k for k, _ in found].count(key) > 1)
+
+    json.loads(document, object_pairs_hook=pairs)
+    try:
+        refused = check(document.encode()) and None
+    except JsonError as error:
+        refused = error.code
+    assert refused == ("duplicate_key" if repeats else None)
+
+
+@pytest.mark.parametrize("end", [b"]", b",nope]"])
+def test_the_collector_runs_again_after_a_large_document(end):
+    with contextlib.suppress(JsonError):
+        check(b"[0" + b",[]" * GC_PAUSED_BYTES + end)
+
+    assert gc.isenabled()
+
+
+@pytest.mark.parametrize(("digits", "accepted"), [(999, True), (1_000, True), (1_001, False)])
+@pytest.mark.parametrize("form", ["{}", "1{}", "0.{}", "1e-{}", "-{}"])
+def test_a_number_has_at_most_a_thousand_characters(digits, accepted, form):
+    number = form.format("7" * (digits + 2 - len(form)))
+    assert len(number) == digits
+    if accepted:
+        assert check(f'{{"a":{number}}}'.encode()) == f'{{"a":{number}}}'.encode()
+    else:
+        with pytest.raises(JsonError, match="1001 characters"):
+            check(f'{{"a":{number}}}'.encode())
 
 
 @pytest.mark.parametrize(
