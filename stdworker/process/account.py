@@ -13,6 +13,8 @@ from pathlib import Path
 
 from stdworker.errors import ConfigError
 
+ID_MAX = (1 << 32) - 2  # the number above means "no change"
+
 _Found = tuple[int | None, int | None, tuple[int, ...], dict[str, str]]  # uid, gid, all groups, variables
 
 # What a dynamic loader or a shell acts upon: it would reach the launcher, which still runs as root.
@@ -58,7 +60,7 @@ def _tool() -> str:
         text = "user and group need the program setpriv of util-linux, which this system doesn't have"
         hint = "install the package util-linux (on Alpine: setpriv)"
         raise ConfigError(text, path="/user", code="setpriv_missing", hint=hint)
-    return tool
+    return str(Path(tool).absolute())
 
 
 def refuse_harmful(names: Iterable[str]) -> None:
@@ -75,7 +77,7 @@ def _user(user: str) -> _Found:
     try:
         found = pwd.getpwuid(int(user)) if user.isdecimal() else pwd.getpwnam(user)
     except (KeyError, OverflowError):
-        if not user.isdecimal():
+        if not user.isdecimal() or int(user) > ID_MAX:
             raise _unknown("user", user, (entry.pw_name for entry in pwd.getpwall())) from None
         return int(user), None, (), {"HOME": "/", "USER": user, "LOGNAME": user}
     variables = {"HOME": found.pw_dir, "USER": found.pw_name, "LOGNAME": found.pw_name}
@@ -83,7 +85,7 @@ def _user(user: str) -> _Found:
 
 
 def _group(group: str) -> int:
-    if group.isdecimal():
+    if group.isdecimal() and int(group) <= ID_MAX:
         return int(group)
     try:
         return grp.getgrnam(group).gr_gid

@@ -186,6 +186,8 @@ async def test_user_and_limits_go_together_and_the_program_is_killed_like_any_ot
     [
         ({"user": "nobdy"}, "unknown_user", "did you mean nobody"),
         ({"group": "demon"}, "unknown_group", "did you mean daemon"),
+        ({"user": "4294967295", "group": "daemon"}, "unknown_user", "there is no user"),
+        ({"group": "4294967295"}, "unknown_group", "there is no group"),
         ({"user": "54321"}, "group_missing", "name the group too"),
         ({"user": OTHER, "env": {"LD_PRELOAD": "/tmp/x.so"}}, "harmful_variable", "LD_PRELOAD can't be set"),
         ({"user": OTHER, "env": {"BASH_ENV": "/tmp/x"}}, "harmful_variable", "BASH_ENV can't be set"),
