@@ -226,17 +226,26 @@ async def _ask(address: BrokerAddress, settings: WorkerSettings) -> Finding:
         try:
             await WorkerClient(channel).get_provider_config(pb.GetProviderConfigRequest(), timeout=STEP_SECONDS)
         except grpc.aio.AioRpcError as error:
-            return _judge_status(address, error)
+            return _judge_status(address, settings, error)
     return fine("broker", f"{address.target} answers as a broker")
 
 
-def _judge_status(address: BrokerAddress, error: grpc.aio.AioRpcError) -> Finding:
+def _judge_status(address: BrokerAddress, settings: WorkerSettings, error: grpc.aio.AioRpcError) -> Finding:
     code = error.code()
     told = f"{code.name.lower()}: {error.details()}"
     if code in _NO_ANSWER:
-        return problem("broker", f"{address.target} doesn't speak gRPC: {told}", "is that the REST port?")
+        return problem("broker", f"{address.target} doesn't speak gRPC with us: {told}", _advice(address, settings))
     if code in _REFUSED:
         return problem("broker", f"the broker refuses this worker: {told}", "look at TLS_CERT_FILE")
     if code is grpc.StatusCode.UNIMPLEMENTED:
         return problem("broker", f"{address.target} speaks gRPC, but is no broker of ours: {told}")
     return fine("broker", f"{address.target} answers as a broker ({told})")
+
+
+def _advice(address: BrokerAddress, settings: WorkerSettings) -> str:
+    """With TLS 1.3 a server refuses a certificate, or the lack of one, after the handshake, without a word."""
+    if not address.tls:
+        return "is that the REST port, or is TLS spoken there (https://)?"
+    if settings.tls_cert_file is None:
+        return "it may want a certificate of ours: set TLS_CERT_FILE and TLS_KEY_FILE"
+    return "does it accept the certificate in TLS_CERT_FILE?"

@@ -426,8 +426,51 @@ def test_an_authority_that_nobody_knows_is_a_problem(broker, authority):
     assert "BROKER_CA_FILE" in found[-1].advice
 
 
+def test_no_tls_where_it_is_spoken_is_a_problem(broker, authority):
+    found = look(broker(credentials(authority.issue_cert("127.0.0.1"))))
+
+    assert levels(found)[-1] == ("broker", "problem")
+    assert "https://" in found[-1].advice
+
+
 def test_tls_where_none_is_spoken_is_a_problem(broker):
     assert levels(look(broker(), tls=True))[-1] == ("broker TLS", "problem")
+
+
+@pytest.fixture
+def mutual(broker, authority, tmp_path):
+    """A broker that wants to see a worker's certificate; answers the settings that reach it with one."""
+    certificate, own = authority.issue_cert("127.0.0.1"), authority.issue_cert("worker")
+    pair = (certificate.private_key_pem.bytes(), certificate.cert_chain_pems[0].bytes())
+    port = broker(grpc.ssl_server_credentials([pair], authority.cert_pem.bytes(), require_client_auth=True))
+    own.private_key_pem.write_to_path(tmp_path / "key.pem")
+    own.cert_chain_pems[0].write_to_path(tmp_path / "own.pem")
+    return {
+        "port": port,
+        "tls": True,
+        "broker_ca_file": tmp_path / "ca.pem",
+        "tls_cert_file": tmp_path / "own.pem",
+        "tls_key_file": tmp_path / "key.pem",
+    }
+
+
+def test_a_broker_that_wants_our_certificate_and_gets_it_is_fine(mutual):
+    assert [level for _, level in levels(look(**mutual))] == ["ok"] * 4
+
+
+def test_a_broker_that_wants_our_certificate_and_gets_none_is_a_problem(mutual):
+    del mutual["tls_cert_file"], mutual["tls_key_file"]
+
+    found = look(**mutual)
+
+    assert found[-1].level is Level.PROBLEM
+    assert "TLS_CERT_FILE" in found[-1].advice
+
+
+def test_a_key_that_does_not_go_with_our_certificate_is_a_problem(mutual, authority, tmp_path):
+    authority.issue_cert("other").private_key_pem.write_to_path(tmp_path / "key.pem")
+
+    assert levels(look(**mutual))[-1] == ("broker TLS", "problem")
 
 
 @pytest.mark.parametrize(
