@@ -1,5 +1,6 @@
 """`stdworker new`: what is made works at once, under everything that the tools may do with it."""
 
+import json
 import os
 import re
 import shutil
@@ -104,10 +105,10 @@ def test_a_bug_ends_one_request_which_is_tried_again_and_not_the_program(made, l
     folder = made(language, "--mode", mode)
     break_program(folder, language, before, bug + before)
 
-    called = run(folder, "stdworker", "call", "--repeat", "2", *SPEC, "./thing")
+    results, _ = call_twice(folder)
 
-    assert called.stdout.count("transient in") == 2, called.stdout
-    assert ("program:" in called.stdout) == (mode == "oneshot")  # how it ended, if it did
+    assert [result["result"] for result in results] == ["transient"] * 2, results
+    assert [result["exit"] is None for result in results] == [mode == "stream"] * 2
 
 
 @pytest.mark.parametrize(("language", "before", "start", "wait"), WAITS)
@@ -117,10 +118,15 @@ def test_a_cancelled_request_is_answered_by_a_process_that_lives_on(made, langua
     break_program(folder, language, *start)
     (folder / "config.json").write_text('{"timeout_seconds": 0.3}')
 
-    called = run(folder, "stdworker", "call", "--repeat", "2", "--config", "config.json", *SPEC, "./thing")
+    results, log = call_twice(folder, "--config", "config.json")
 
-    assert called.stdout.count("transient in") == 2, called.stdout
-    assert called.stderr.count("a process started") == 1, called.stderr
+    assert [result["result"] for result in results] == ["transient"] * 2, results
+    assert log.count("a process started") == 1, log
+
+
+def call_twice(folder, *options):
+    called = run(folder, "stdworker", "call", "--output", "json", "--repeat", "2", *options, *SPEC, "./thing")
+    return [json.loads(line) for line in called.stdout.splitlines()], called.stderr
 
 
 def break_program(folder, language, before, after):
