@@ -15,9 +15,11 @@ import click
 
 from stdworker.cli.explain_layers import BUILT_IN, DEFAULT, KIND_FILE, OVERRIDE, Explained, Mistake, explain_layers
 from stdworker.cli.program_arguments import GivenProgram, read_config
+from stdworker.errors import ConfigError
 from stdworker.model.json_text import RawJson, ascii_line, dumps, join_elements, join_members, loads
 from stdworker.model.kind import KIND, RESOURCE_NAME, KindVersion
 from stdworker.model.settings import Environment
+from stdworker.plugins.described import with_descriptions
 from stdworker.plugins.program_kinds import ProgramKind, find_program_kinds, folders_of
 
 if TYPE_CHECKING:
@@ -105,9 +107,11 @@ def _found(kind: str) -> GivenProgram:
     except ValueError as error:
         raise click.BadParameter(str(error), param_hint="--kind") from None
     folders = folders_of(Environment(os.environ).folders("STDWORKER_KINDS_PATH"), os.environ)
-    for found in find_program_kinds(folders):
-        if isinstance(found, ProgramKind) and found.pair == pair:
-            return GivenProgram(str(found.program), kind_file=found.kind_file)
+    served = [found for found in find_program_kinds(folders) if isinstance(found, ProgramKind) and found.pair == pair]
+    for found in with_descriptions(served):
+        if isinstance(found, ConfigError):
+            raise found
+        return GivenProgram(str(found.program), kind_file=found.kind_file)
     told = f"no program on STDWORKER_KINDS_PATH or PATH serves {pair}; name it as PROGRAM"
     raise click.BadParameter(told, param_hint="--kind")
 

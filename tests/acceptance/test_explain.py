@@ -84,6 +84,17 @@ def test_a_kind_is_found_where_a_worker_would_find_it(folder):
     assert leaves(done)["/settings/region"] == ("eu", "kind file")
 
 
+def test_a_kind_that_describes_itself_is_explained_by_its_description(folder):
+    (folder / "greeter@2.kind.json").unlink()
+    told = json.dumps({"describe": KIND_FILE})
+    (folder / "stdworker-kind-greeter@2").write_text(f"#!/bin/sh\ncat <<'END'\n{told}\nEND\n")
+
+    done = explain("--kind", "greeter@2", "--output", "json", STDWORKER_KINDS_PATH=str(folder))
+
+    assert leaves(done)["/settings/region"] == ("eu", "kind file")
+    assert "describe" in json.loads(done.stdout)["layers"][0]["where"]
+
+
 def test_a_config_that_is_not_legal_is_exit_status_1_and_every_mistake_is_named(folder):
     (folder / "override.toml").write_text("timeout = 60\n[env]\nA = 1\n")
 
