@@ -32,7 +32,7 @@ def ratio(figure: Figure) -> str:
     text = figure.budget.lstrip("≥≤ ").replace(",", "").split(" ")[0]
     try:
         return f"{figure.value / float(text):6.2f}×"
-    except ValueError:
+    except (ValueError, ZeroDivisionError):
         return " " * 7
 
 
