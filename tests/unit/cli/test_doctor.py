@@ -15,6 +15,7 @@ import trustme
 
 from stdworker.cli import doctor_broker, doctor_kinds, doctor_place
 from stdworker.cli.doctor_finding import Level
+from stdworker.model.kind import KindVersion
 from stdworker.model.settings import WorkerSettings
 from stdworker.wire.generated import worker_pb2 as pb
 from stdworker.wire.service import service_handler
@@ -289,6 +290,16 @@ def test_what_is_wrong_with_a_kind_is_told_once_and_not_as_a_plugin_s_fault_too(
         ("kinds", "warning"),
         ("kinds", "problem"),
     ]
+
+
+def test_two_that_serve_one_kind_are_a_problem_and_both_are_named(kinds, tmp_path):
+    write(tmp_path / "stdworker-kind-leaf", "#!/bin/sh\n")
+
+    found = worst(kinds(stdio_kinds=(KindVersion("leaf"),)))
+
+    assert found.level is Level.PROBLEM
+    assert "leaf@1 is served twice" in found.message
+    assert str(tmp_path) in found.message
 
 
 def test_a_kind_that_nobody_serves_is_a_problem(kinds):
