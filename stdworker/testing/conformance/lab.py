@@ -15,12 +15,10 @@ from stdworker.bridge.runtime import BridgeRuntime
 from stdworker.bridge.socket_connection import dial
 from stdworker.errors import ConfigError
 from stdworker.framing.request import request_line
-from stdworker.model.config import ProviderConfig
 from stdworker.model.json_text import RawJson, dumps, join_members, members
-from stdworker.model.kind import Stage, Transition, Trigger
+from stdworker.model.kind import Stage, Trigger
 from stdworker.model.manifest import Reaction
-from stdworker.model.outcome import ChildSpec
-from stdworker.model.resource import Operation, Resource
+from stdworker.model.resource import Resource
 from stdworker.model.task import ReactionRequest
 from stdworker.testing.conformance.exchange import (
     Ending,
@@ -32,14 +30,13 @@ from stdworker.testing.conformance.exchange import (
 )
 from stdworker.testing.conformance.peer import Peer, ProcessPeer, SocketPeer
 from stdworker.testing.conformance.reproduce import call_command, is_plain, pipe_command
-from stdworker.testing.conformance.samples import NoSample, sample
+from stdworker.testing.conformance.requests import add_children, make_request
 from stdworker.testing.conformance.subject import Subject
 from stdworker.testing.conformance.verdict import Skipped
 
 SECRET = "check-secret-5b1f0c9e"
 POLL_SECONDS = 0.02  # between looks at what can't be waited for
 MAKING = (Stage.WORK, Stage.COMPOSE)  # stages after which a resource exists
-STATUS = RawJson(b'{"check":true}')  # of resources that are said to have one
 
 
 class Lab:
@@ -79,51 +76,16 @@ class Lab:
     ) -> ReactionRequest:
         """A request about the resource `check-NAME`, by default with the base spec and the reaction that makes it."""
         reaction = reaction or self.subject.maker or self.subject.reactions[0]
-        kind = self.subject.kind
-        resource = Resource(
-            uid=str(uuid5(self._check, name)),
-            kind=kind.kind,
-            name=f"check-{name}",
-            kind_version=kind.version,
-            generation=1,
-            spec_json=None if no_spec else spec or self.subject.base_spec,
-            finalizers=self._finalizers(reaction),
-        )
-        request = ReactionRequest(
-            stage=reaction.stage,
-            trigger=reaction.trigger,
-            reaction=reaction.name,
-            kind=kind,
-            resource=resource,
-            default=ProviderConfig(None, self.subject.kind_file.default_bundle if self.subject.kind_file else None),
-        )
-        self._add_stage(request, reaction)
-        return request
+        document = None if no_spec else spec or self.subject.base_spec
+        return make_request(self.subject, reaction, f"check-{name}", str(uuid5(self._check, name)), document)
 
     def deletion(self, name: str) -> ReactionRequest:
         """The request to delete one of `made`."""
-        deleter = self.subject.deleter
-        assert deleter is not None
+        assert self.subject.deleter is not None
         made = self.made[name]
-        request = self.request(name, reaction=deleter)
-        request.resource = replace(made, finalizers=self._finalizers(deleter))
+        request = make_request(self.subject, self.subject.deleter, name, made.uid, made.spec_json)
+        request.resource.status_json = made.status_json
         return request
-
-    def _finalizers(self, reaction: Reaction) -> tuple[str, ...]:
-        manifest = self.subject.manifest
-        if reaction.stage is not Stage.DELETE:
-            return ()
-        return (reaction.finalizer or (manifest.finalizer_name if manifest else "") or "check",)
-
-    def _add_stage(self, request: ReactionRequest, reaction: Reaction) -> None:
-        resource = request.resource
-        match reaction.stage:
-            case Stage.OPERATE:
-                request.operation = Operation(reaction.verb or reaction.name, _input(reaction))
-            case Stage.REACT:
-                request.transition = Transition.SYNCED
-                request.dedup_token = f"{resource.uid}:synced:1:1:check"
-                resource.status_json = STATUS
 
     def line(self, request: ReactionRequest, settings: RawJson | None = None) -> tuple[str, bytes]:
         """The request's id and its line."""
@@ -180,8 +142,7 @@ class Lab:
         request = self.request(name, reaction=reaction)
         request.resource.status_json = status_of(made) or request.resource.status_json
         if reaction.trigger is Trigger.CHILDREN_SETTLED:
-            children = [_settled(child) for child in made.response.outcome.children] if made.response else []
-            request.observed, request.descendants = children, children
+            add_children(request, made.response.outcome.children if made.response else ())
         return await self.ask(request)
 
     async def _run(self, peer: Peer, line: bytes) -> Exchange:
@@ -189,8 +150,7 @@ class Lab:
         peer.write(line)
         peer.close_input()
         await peer.ended(self.seconds)
-        judged = await asyncio.to_thread(judge_oneshot, line, peer, self.seconds)
-        return replace(judged, seconds=time.monotonic() - started)
+        return replace(judge_oneshot(line, peer, self.seconds), seconds=time.monotonic() - started)
 
     async def _talk(self, peer: Peer, request_id: str, line: bytes) -> Exchange:
         started = time.monotonic()
@@ -273,20 +233,6 @@ class Lab:
             yield peer
         finally:
             peer.transport.abort()
-
-
-def _settled(child: ChildSpec) -> Resource:
-    """A composed child as it is seen later."""
-    return Resource(
-        "", child.kind, child.name, child.kind_version, generation=1, status_json=STATUS, is_ready=True, phase="Ready"
-    )
-
-
-def _input(reaction: Reaction) -> RawJson | None:
-    try:
-        return dumps(sample(reaction.input_schema)) if reaction.input_schema is not None else None
-    except NoSample:
-        return None
 
 
 def status_of(found: Exchange) -> RawJson | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import signal
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 
 from stdworker.bridge.launch import Limits
@@ -17,7 +18,7 @@ PIPE_BYTES_MAX = 1 << 20  # the most that Linux keeps in a pipe
 LINGER_SECONDS = 1.0  # a descendant that outlives the program may still write
 
 
-class Peer:
+class Peer(ABC):
     """What a program says, and the waits for it, each bounded by the seconds that it is given.
 
     `asked` are the ids of the requests so far. `exit` stays None for a program that is not ours.
@@ -45,11 +46,12 @@ class Peer:
         """Nothing more will come."""
         return self._output_ended
 
-    def write(self, line: bytes) -> None:
-        raise NotImplementedError
+    @abstractmethod
+    def write(self, line: bytes) -> None: ...
 
+    @abstractmethod
     def close_input(self) -> None:
-        raise NotImplementedError
+        """Say that there will be no more requests."""
 
     async def ended(self, seconds: float) -> bool:
         """Wait for the end of the program, or of the connection to it."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from stdworker.errors import StdworkerError
 from stdworker.model.json_text import members
 from stdworker.testing.conformance.exchange import Ending, Exchange
 from stdworker.testing.conformance.lab import Lab
@@ -17,14 +18,26 @@ QUIET_SECONDS = 0.2  # an answer over several lines is whole when nothing more c
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """`blame` is the id of the case that fails by it, "" when the program answers as it should."""
+    """`blame` is the id of the case that fails by it, "" when the program answers as it should.
 
-    exchange: Exchange
+    Without `exchange` nothing could be sent at all.
+    """
+
+    exchange: Exchange | None
     blame: str = ""
     message: str = ""
 
 
 async def probe(lab: Lab) -> Probe:
+    if not lab.subject.has_sample:
+        return Probe(None, "answer", "nobody can guess a spec that the schema allows: give one with --spec")
+    try:
+        return await _look(lab)
+    except StdworkerError as error:
+        return Probe(None, "answer", str(error))
+
+
+async def _look(lab: Lab) -> Probe:
     request = lab.request("answer")
     if not lab.persistent:
         exchange = await lab.ask(request)

@@ -15,6 +15,7 @@ from stdworker.model.json_text import dumps
 from stdworker.model.kind import KindVersion
 from stdworker.model.kind_file import KindFile
 from stdworker.testing.conformance.cases import CASES
+from stdworker.testing.conformance.exchange import Ending
 from stdworker.testing.conformance.lab import Lab
 from stdworker.testing.conformance.probe import Probe, probe
 from stdworker.testing.conformance.report import Report, Result, chosen
@@ -91,7 +92,8 @@ async def _check(subject: Subject, only: Sequence[str], skip: Sequence[str], on_
     results = []
     try:
         lab = Lab(subject, runtime)
-        first = await _first(lab)
+        first = await probe(lab)
+        lab.base = first.exchange
         for case in _cases(lab, only, skip, first):
             result = await _timed(case, lab, first)
             results.append(result)
@@ -103,11 +105,10 @@ async def _check(subject: Subject, only: Sequence[str], skip: Sequence[str], on_
     return Report(command, str(subject.kind), subject.launch.mode, tuple(results), time.monotonic() - started)
 
 
-def _cases(lab: Lab, only: Sequence[str], skip: Sequence[str], first: Probe | str) -> list[Case]:
+def _cases(lab: Lab, only: Sequence[str], skip: Sequence[str], first: Probe) -> list[Case]:
     """Those asked for, else those of the mode; and always the one that fails at first sight."""
     cases = [case for case in chosen(CASES, only, skip) if only or lab.launch.mode in case.modes]
-    blame = "answer" if isinstance(first, str) else first.blame
-    return [case for case in CASES if case in cases or (case.id == blame and blame not in skip)]
+    return [case for case in CASES if case in cases or (case.id == first.blame and case.id not in skip)]
 
 
 async def _described(command: str, arguments: Sequence[str], kind: KindVersion | None) -> KindFile | None:
@@ -121,35 +122,22 @@ async def _described(command: str, arguments: Sequence[str], kind: KindVersion |
     return found if isinstance(found, KindFile) else None
 
 
-async def _first(lab: Lab) -> Probe | str:
-    """The first look, or why there can't be one."""
-    if not lab.subject.has_sample:
-        return "nobody can guess a spec that the schema allows: give one with --spec"
-    try:
-        found = await probe(lab)
-    except StdworkerError as error:
-        return str(error)
-    lab.base = found.exchange
-    return found
-
-
-async def _timed(case: Case, lab: Lab, first: Probe | str) -> Result:
+async def _timed(case: Case, lab: Lab, first: Probe) -> Result:
     started = time.monotonic()
+    limit_seconds = CASE_WAITS_MAX * (lab.seconds + lab.grace_seconds)
     try:
-        async with asyncio.timeout(CASE_WAITS_MAX * (lab.seconds + lab.grace_seconds)):
+        async with asyncio.timeout(limit_seconds):
             finding = await _found(case, lab, first)
     except TimeoutError:
-        finding = failed("the case took too long")
+        finding = failed(f"the case took more than {limit_seconds:g} s")
     return Result(case, finding, time.monotonic() - started)
 
 
-async def _found(case: Case, lab: Lab, first: Probe | str) -> Finding:
-    reason = _no_use(case, lab, first)
-    if isinstance(reason, Finding):
-        return reason
-    if reason:
-        return Finding(Verdict.SKIP, reason)
+async def _found(case: Case, lab: Lab, first: Probe) -> Finding:
+    if first.blame == case.id:
+        return failed(first.message, first.exchange)
     try:
+        _require(case, lab, first)
         return await case.run(lab)
     except Skipped as skipped:
         return Finding(Verdict.SKIP, str(skipped))
@@ -157,16 +145,11 @@ async def _found(case: Case, lab: Lab, first: Probe | str) -> Finding:
         return failed(str(error))
 
 
-def _no_use(case: Case, lab: Lab, first: Probe | str) -> Finding | str:
-    """Why the case isn't run, or the verdict that the first look has given already."""
+def _require(case: Case, lab: Lab, first: Probe) -> None:
+    """Raises Skipped when the case can't say anything about this program."""
     if lab.launch.mode not in case.modes:
-        return f"only in mode {' or '.join(sorted(case.modes))}"
-    if isinstance(first, str):
-        return failed(first) if case.id == "answer" else "there is no answer to compare with (see answer)"
-    if first.blame == case.id:
-        return failed(first.message, first.exchange)
+        raise Skipped(f"only in mode {' or '.join(sorted(case.modes))}")
     if first.blame:
-        return f"there is no answer to compare with (see {first.blame})"
-    if case.needs_success and first.exchange.ending != "succeeded":
-        return "needs a spec with which the program succeeds (--spec)"
-    return ""
+        raise Skipped(f"there is no answer to compare with (see {first.blame})")
+    if case.needs_success and lab.answered.ending is not Ending.SUCCESS:
+        raise Skipped("needs a spec with which the program succeeds (--spec)")

@@ -14,6 +14,10 @@ ONESHOT = {
         ("fail", {"before": """echo '{"status":1}{"status":2}'; exit 0"""}),
         ("fail", {"before": """echo '{"children":[{"kind":"leaf","name":"a"}]}'; exit 0"""}),
         ("fail", {"before": "echo 'no quota' >&2; exit 2"}),
+        ("fail", {"before": """echo '{"status":NaN}'; exit 0"""}),
+        ("fail", {"before": """echo '{"status":1,"status":2}'; exit 0"""}),
+        ("fail", {"before": r"""printf '{"status":"\377"}'; exit 0"""}),
+        ("fail", {"before": """echo '{"status":{'; exit 0"""}),
     ],
     "start-time": [("warn", {"before": "case $request in *check-start-time*) sleep 1.1 ;; esac"})],
     "stray-output": [("warn", {"before": "echo working"})],
@@ -97,6 +101,11 @@ EVERYTHING = """print('{"hello": {"protocol": 1, "cancel": true, "config": true,
 OBEDIENT = 'if "shutdown" in message: break'
 FOUR = {"concurrency": 4}
 STREAM = {
+    "answer": [
+        ("fail", {"before": "sys.exit(2)"}),
+        ("fail", {"reply": "print('Hello!', flush=True); break"}),
+        ("fail", {"reply": """print('{"status": NaN}', flush=True)"""}),
+    ],
     "flush": [("fail", {"reply": "print(json.dumps(answered(message)))"})],
     "one-line": [("fail", {"reply": "print(json.dumps(answered(message), indent=2), flush=True)"})],
     "one-answer": [("fail", {"reply": "put(message, {}); put(message, {})"})],
