@@ -54,7 +54,8 @@ def _kinds(settings: WorkerSettings, variables: Mapping[str, str]) -> Iterator[F
         else:
             yield problem("kinds", str(found))
     if settings.stdio_command is not None:
-        yield _command("STDIO_COMMAND", settings.stdio_command, variables)
+        environment = program_environment(variables, extra={})
+        yield _startable("STDIO_COMMAND", settings.stdio_command, None, environment)
 
 
 def _plugins(settings: WorkerSettings, *, told: Sequence[str]) -> Iterator[Finding]:
@@ -102,10 +103,6 @@ def _program_kind(found: ProgramKind, variables: Mapping[str, str]) -> Iterator[
         variables, inherit=launch.inherit_env, passthrough=launch.env_passthrough, extra=launch.env
     )
     yield _startable(about, launch.command or program, launch.cwd, environment)
-
-
-def _command(about: str, command: str, variables: Mapping[str, str]) -> Finding:
-    return _startable(about, command, None, program_environment(variables, extra={}))
 
 
 def _startable(about: str, command: str, cwd: str | None, environment: Mapping[str, str]) -> Finding:

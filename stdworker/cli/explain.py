@@ -9,14 +9,14 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from stdworker.cli.explain_layers import BUILT_IN, DEFAULT, KIND_FILE, OVERRIDE, Explained, Mistake, explain_layers
 from stdworker.cli.program_arguments import GivenProgram, read_config
 from stdworker.errors import ConfigError
-from stdworker.model.json_text import RawJson, ascii_line, dumps, join_elements, join_members, loads
+from stdworker.model.json_text import RawJson, ascii_line, dumps, join_elements, join_members, loads, members
 from stdworker.model.kind import KIND, RESOURCE_NAME, KindVersion
 from stdworker.model.settings import Environment
 from stdworker.plugins.described import with_descriptions
@@ -65,6 +65,8 @@ def explain(
     holds. Secrets are shown as ***. Exit status 1 when the config is not legal.
     """
     if target is not None and _RESOURCE.fullmatch(target) and not Path(target).exists():
+        if kind or config or override:
+            raise click.UsageError(f"--kind, --config and --override go with a PROGRAM; {target} is a resource")
         subject = _of_resource(target, server)
     else:
         subject = _of_program(target, kind, config, override)
@@ -134,24 +136,22 @@ def _of_resource(target: str, server: str) -> Subject:
     return Subject(
         title=f"{target} at {server}, {pair}",
         pair=pair,
-        where={layer: f"provider config {config['name']}" for layer, config in found.items() if config},
-        default=_spec(default),
-        override=_spec(own),
+        where={layer: f"provider config {config['name'].value()}" for layer, config in found.items() if config},
+        default=default.get("spec"),
+        override=own.get("spec"),
     )
 
 
-def _default_of(client: Client, pair: KindVersion) -> dict[str, Any] | None:
+def _default_of(client: Client, pair: KindVersion) -> dict[str, RawJson]:
     query = {"kind": pair.kind, "kind_version": pair.version}
     listed = [loads(item) for item in client.items("/providerconfigs", "providerconfigs", query).items]
     return _config(client, next((config["name"] for config in listed if config["is_default"]), None))
 
 
-def _config(client: Client, name: str | None) -> dict[str, Any] | None:
-    return client.value(f"/providerconfigs/{name}") if name is not None else None
-
-
-def _spec(config: dict[str, Any] | None) -> RawJson | None:
-    return dumps(config["spec"]) if config is not None and config["spec"] is not None else None
+def _config(client: Client, name: str | None) -> dict[str, RawJson]:
+    """The members of a provider config that say something, verbatim."""
+    found = members(client.document(f"/providerconfigs/{name}")) or {} if name is not None else {}
+    return {key: raw for key, raw in found.items() if raw != b"null"}
 
 
 # ---- for machines and for people ----

@@ -120,7 +120,7 @@ def test_a_resource_is_explained_by_what_the_engine_holds(serve, tmp_path):
                     "name": "slow",
                     "kind": "greeter",
                     "kind_version": 1,
-                    "spec": {"timeout_seconds": 90},
+                    "spec": {"timeout_seconds": 90, "settings": {"n": 2**64}},
                 },
                 {"kind": "greeter", "kind_version": 1, "name": "ada", "spec": {}, "provider_config_ref": "slow"},
             )
@@ -136,6 +136,7 @@ def test_a_resource_is_explained_by_what_the_engine_holds(serve, tmp_path):
     assert found["/settings/region"] == ("eu", "default")
     assert found["/settings/token"] == ("***", "default")
     assert found["/timeout_seconds"] == (90, "override")
+    assert found["/settings/n"] == (2**64, "override")
     assert {layer["layer"] for layer in json.loads(done.stdout)["layers"]} == {"default", "override"}
 
 
@@ -149,6 +150,13 @@ def test_an_engine_that_is_not_there_and_a_resource_that_is_not_are_one_clear_se
     assert "no engine answers at http://127.0.0.1:1" in away.stderr
     assert "greeter/nobody" in unknown.stderr
     assert "Traceback" not in away.stderr + unknown.stderr
+
+
+def test_files_do_not_go_with_a_resource():
+    done = explain("greeter/ada", "--config", "default.yaml")
+
+    assert done.returncode == 2
+    assert "--config" in done.stderr
 
 
 def test_a_kind_that_no_program_here_serves_is_a_usage_error():
