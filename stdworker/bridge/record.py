@@ -178,6 +178,6 @@ def _append(path: Path, takes: Sequence[bytes | Take]) -> None:
     path.parent.mkdir(FOLDER_MODE, parents=True, exist_ok=True)
     if path.exists() and path.stat().st_size + len(entries) > FILE_BYTES_MAX:
         path.replace(path.with_name(f"{path.name}.1"))
-    flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
+    flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NONBLOCK  # a pipe must not hold us up
     with os.fdopen(os.open(path, flags, FILE_MODE), "ab") as file:
         file.write(entries)

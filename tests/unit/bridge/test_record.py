@@ -3,6 +3,7 @@
 import asyncio
 import json
 import logging
+import os
 import stat
 from pathlib import Path
 
@@ -201,6 +202,17 @@ async def test_a_record_that_cannot_be_written_is_one_warning_and_no_failure(pro
     assert [entry.getMessage() for entry in caplog.records if "recorded" in entry.getMessage()] == [
         f"nothing more is recorded in {tmp_path}/file/record.jsonl: File exists"
     ]
+
+
+async def test_a_pipe_that_nobody_reads_is_no_place_for_a_record_and_holds_nobody_up(provide, tmp_path, caplog):
+    os.mkfifo(tmp_path / "pipe")
+    program = await provide({"record_file": tmp_path / "pipe"}, **bash(ECHO))
+
+    with caplog.at_level(logging.WARNING, "stdworker.bridge"):
+        await program.run()
+        await closed(program)
+
+    assert "nothing more is recorded" in caplog.text
 
 
 async def test_a_full_file_makes_room_for_a_new_one(provide, file, monkeypatch):
