@@ -16,6 +16,7 @@ from stdworker.errors import ResponseError, Retry, TaskFailure, Terminal
 from stdworker.framing.lines import LineBuffer, Overlong
 from stdworker.framing.messages import Answer, Broken, Hello, Log, Message, Progress, Ready, Stray, read_line
 from stdworker.framing.request import PROTOCOL, SHUTDOWN_LINE, cancel_line, config_line
+from stdworker.framing.response import excerpt
 from stdworker.framing.session import Action, Session
 from stdworker.model.json_text import RawJson
 from stdworker.model.task import ReactionRequest
@@ -247,7 +248,7 @@ class Conversation:
             case Progress():
                 self._on_progress(message)
             case Ready():
-                self.ready = message
+                self.ready = Ready(message.ready, self._redact(message.reason))
                 self._listener.ready_changed()
             case Hello():
                 self._on_hello(message)
@@ -280,8 +281,8 @@ class Conversation:
         self._program.runtime.counters.stray_lines += 1
         self._log.stray(stray.start, stray.size)
         if self._program.launch.strict:
-            shown = stray.start[:200].decode("utf-8", "replace")
-            error = ResponseError(f"a line that is no message: {shown}", code="stray_output", hint="print it on stderr")
+            text = f"a line that is no message: {excerpt(stray.start, stray.size)}"
+            error = ResponseError(text, code="stray_output", hint="print it on stderr")
             self._on_broken(Broken(None, error))
 
     def _count_noise(self, lines: list[bytes | Overlong]) -> None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from stdworker.errors import ConfigError, ConfigKeyError, Terminal
+from stdworker.framing.response import excerpt
 from stdworker.model.config import merge
 from stdworker.model.json_text import DEPTH_MAX, RawJson, dumps, escape_token, members
 from stdworker.model.kind_file import KindFile
@@ -170,8 +171,7 @@ def _object(raw: RawJson, path: str) -> dict[str, RawJson]:
 
 
 def _wrong(raw: RawJson, path: str, expected: str) -> ConfigError:
-    shown = raw if len(raw) <= 100 else raw[:100] + b"..."
-    return ConfigError(f"expected {expected}, got {shown.decode('utf-8', 'replace')}", path=path)
+    return ConfigError(f"expected {expected}, got {excerpt(raw)}", path=path)
 
 
 def _value(raw: RawJson, path: str, expected: str, accept: Callable[[Any], bool]) -> Any:

@@ -22,6 +22,7 @@ from stdworker.errors import ResponseError, Retry, TaskFailure, Terminal
 from stdworker.framing.document import Document, is_whole, read_document
 from stdworker.framing.lines import LineBuffer, Overlong
 from stdworker.framing.messages import Log, Progress, Stray, read_notice
+from stdworker.framing.response import excerpt
 from stdworker.model.task import ReactionRequest
 from stdworker.process.diagnose import crlf_shebang
 from stdworker.process.exits import Exit
@@ -215,9 +216,10 @@ class _Listener:
             self._log.stray(line, len(line))
         if not document.stray or not self._program.launch.strict or ended.code != 0:
             return None
-        shown = self._program.redact(document.stray[0][:200].decode("utf-8", "replace"))
-        text = f"{document.stray_lines} lines of output are not part of a response, the first is: {shown}"
-        return Terminal(text, reason="StrayOutput", code="stray_output", hint="print them on stderr, or unset strict")
+        first = excerpt(document.stray[0])
+        text = f"{document.stray_lines} lines of output are not part of a response, the first is: {first}"
+        hint = "print them on stderr, or unset strict"
+        return self._program.redacted(Terminal(text, reason="StrayOutput", code="stray_output", hint=hint))
 
     async def _failed_with(self, document: Document, ended: Exit, tail: str) -> TaskFailure:
         """A failing program may have said why; how bad it is, its exit status says."""

@@ -10,6 +10,7 @@ from typing import Any
 
 from stdworker.framing.lines import LineBuffer, Overlong
 from stdworker.framing.messages import Log
+from stdworker.framing.response import CUT
 
 LINES_A_SECOND_MAX = 200
 LINE_BYTES_MAX = 16_384
@@ -67,7 +68,8 @@ class ProgramLog:
     def stray(self, start: bytes, size: int) -> None:
         if not self._is_full():
             text = start[:LINE_BYTES_MAX].decode("utf-8", "replace")
-            self._write(logging.WARNING, f"stray output, {size} bytes: {text}", {})
+            cut = CUT if size > min(len(start), LINE_BYTES_MAX) else ""
+            self._write(logging.WARNING, f"stray output, {size} bytes: {text}{cut}", {})
 
     def pass_over(self, lines: int) -> None:
         """So many lines are not told."""
@@ -79,7 +81,7 @@ class ProgramLog:
 
     def _stderr_line(self, line: bytes | Overlong) -> None:
         if isinstance(line, Overlong):
-            self._write(logging.INFO, f"{line.start.decode('utf-8', 'replace')}… ({line.size} bytes)", {})
+            self._write(logging.INFO, f"{line.start.decode('utf-8', 'replace')}{CUT} ({line.size} bytes)", {})
         elif line.strip():
             level, message = _leveled(line)
             self._write(level, message, {})

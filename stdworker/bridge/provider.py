@@ -172,8 +172,13 @@ class ProgramProvider:
     def _read(self, default: RawJson | None, override: RawJson | None) -> Program:
         base = merge(self._base, default)
         check_sealed(base, override, sealed_by_default=self._sealed_by_default)
-        launch = self._launch(effective_launch(self._base, default, override))
-        return Program(self._kind, launch, Redactor(base, override), self._runtime)
+        redact = Redactor(base, override)
+        try:
+            launch = self._launch(effective_launch(self._base, default, override))
+        except ConfigError as error:
+            error.message = redact(error.message)
+            raise
+        return Program(self._kind, launch, redact, self._runtime)
 
     def _launch(self, effective: RawJson | None) -> LaunchConfig:
         if self._fixed_command is None:

@@ -8,23 +8,24 @@ from collections.abc import Callable, Iterator
 from json.encoder import encode_basestring_ascii
 from typing import Any
 
+from stdworker.framing.response import CUT
 from stdworker.model.json_text import RawJson, members
 from stdworker.model.secrets import MASK, SECRET_SECTIONS, is_secret
 
 CHARACTERS_MIN = 6  # shorter values would blank out innocent text
+BEGINNING_CHARACTERS_MIN = 3  # of a secret that was cut; fewer tell nothing
 SECRET_BYTES_MAX = 4_096  # of a secret that lies across the beginning of a tail
 REDACTORS_MAX = 32
 
 
 class Redactor:
-    """Replaces the secrets of one effective config in text."""
+    """Replaces the secrets of one effective config in text, also one whose rest was cut off."""
 
     def __init__(self, *configs: RawJson | None) -> None:
         found = {value for config in configs for value in _secrets(config)}
         spelled = {*found, *(encode_basestring_ascii(value)[1:-1] for value in found)}
-        self._pattern = (
-            re.compile("|".join(map(re.escape, sorted(spelled, key=len, reverse=True)))) if spelled else None
-        )
+        self._spelled = sorted(spelled, key=len, reverse=True)
+        self._pattern = re.compile("|".join(map(re.escape, self._spelled))) if spelled else None
 
     @property
     def knows_none(self) -> bool:
@@ -34,7 +35,18 @@ class Redactor:
         return self._pattern is not None and self._pattern.search(text) is not None
 
     def __call__(self, text: str) -> str:
-        return self._pattern.sub(MASK, text) if self._pattern is not None else text
+        if self._pattern is None:
+            return text
+        *cut, last = self._pattern.sub(MASK, text).split(CUT)
+        return CUT.join([*map(self._without_beginning, cut), last])
+
+    def _without_beginning(self, text: str) -> str:
+        whole = text.rstrip("\ufffd")  # without what is left of a character that was cut
+        for secret in self._spelled:
+            for size in range(min(len(secret) - 1, len(whole)), BEGINNING_CHARACTERS_MIN - 1, -1):
+                if whole.endswith(secret[:size]):
+                    return whole[:-size] + MASK
+        return text
 
 
 _TOKEN = re.compile(rb'"(?:[^"\\]|\\.)*"|-?\d[\d.eE+-]*', re.DOTALL)
@@ -42,7 +54,7 @@ _TOKEN = re.compile(rb'"(?:[^"\\]|\\.)*"|-?\d[\d.eE+-]*', re.DOTALL)
 
 def redact_json(document: RawJson, redact: Redactor) -> RawJson:
     """The same document without its secrets: still JSON, every other token as it was."""
-    if redact.knows_none or (b"\\" not in document and not redact.finds_any(document.decode())):
+    if redact.knows_none or (document.find(b"\\") < 0 and not redact.finds_any(document.decode())):
         return document
     return RawJson(_TOKEN.sub(lambda token: _redacted(token[0], redact), document))
 

@@ -169,8 +169,8 @@ _ID_FIRST = re.compile(rb'\s*\{\s*"id"\s*:\s*"([^"\\]{1,%d})"' % ID_BYTES_MAX)
 def _overlong(line: Overlong, line_bytes_max: int) -> Message:
     if line.start[:1] != b"{":
         return Stray(line.start, line.size)
-    text = f"a line of {line.size} bytes is over limits.line_bytes ({line_bytes_max})"
-    error = ResponseError(f"{text}; {shown(line.start)}", code="line_too_long", hint="raise limits.line_bytes")
+    text = f"a line of {line.size} bytes is over limits.line_bytes ({line_bytes_max}); {shown(line.start, line.size)}"
+    error = ResponseError(text, code="line_too_long", hint="raise limits.line_bytes")
     return Broken(_id_first(line.start), error)
 
 

@@ -34,6 +34,7 @@ from stdworker.model.outcome import ChildSpec, Condition, DepEdge, Outcome, Valu
 from stdworker.model.resource import Ref
 
 SHOWN_BYTES_MAX = 200  # of what a program sent, in a message
+CUT = "…"  # stands where the rest of a text was left out; who hides secrets looks for one that ends here
 RETRY_AFTER_SECONDS_MAX = 31_536_000
 
 FIELDS = frozenset(
@@ -99,11 +100,16 @@ def _check_ends(edges: Sequence[DepEdge], known: Set[Ref]) -> None:
                 raise ResponseError(text, code="edge_to_nowhere", hint="declare it in children")
 
 
-def shown(document: bytes) -> str:
-    """The first bytes of what a program sent, fit for a message."""
-    text = _CONTROL.sub(_as_escape, document[:SHOWN_BYTES_MAX].decode("utf-8", "replace"))
-    rest = f"… ({len(document)} bytes)" if len(document) > SHOWN_BYTES_MAX else ""
-    return f"received: {text}{rest}"
+def shown(document: bytes, size: int | None = None) -> str:
+    """What a program sent, as the end of a message."""
+    return f"received: {excerpt(document, size)}"
+
+
+def excerpt(text: bytes, size: int | None = None) -> str:
+    """The first bytes of a text, fit for a message; `size` is its length if the rest is gone already."""
+    size = len(text) if size is None else size
+    start = _CONTROL.sub(_as_escape, text[:SHOWN_BYTES_MAX].decode("utf-8", "replace"))
+    return f"{start}{CUT} ({size} bytes)" if size > SHOWN_BYTES_MAX else start
 
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")  # a terminal would act on them

@@ -40,9 +40,9 @@ def resolve(command: str, arguments: Sequence[str], cwd: str | None, environment
 
     A name without a slash is looked up on the PATH of the child's environment; `./x` is relative to `cwd`.
     """
-    for text in (command, *arguments, cwd or "", *environment, *environment.values()):
-        if "\0" in text:
-            raise ConfigError(f"{text!r} contains a NUL character; no program can be given that", code="nul_character")
+    _refuse_nul({"command": command, "cwd": cwd or ""})
+    _refuse_nul({f"argument {number}": text for number, text in enumerate(arguments, 1)})
+    _refuse_nul({f"the environment variable {name!r}": name + value for name, value in environment.items()})
     if cwd is not None and not Path(cwd).is_dir():
         raise ConfigError(f"the working directory {cwd} doesn't exist", path="/cwd", code="cwd_missing")
     if "/" in command:
@@ -51,6 +51,13 @@ def resolve(command: str, arguments: Sequence[str], cwd: str | None, environment
     else:
         path = _search(command, cwd, environment)
     return Command(os.path.abspath(path), tuple(arguments), cwd, environment)  # noqa: PTH100
+
+
+def _refuse_nul(texts: Mapping[str, str]) -> None:
+    """The message doesn't show the text: it may be a secret."""
+    for name, text in texts.items():
+        if "\0" in text:
+            raise ConfigError(f"{name} contains a NUL character; no program can be given that", code="nul_character")
 
 
 def signature(command: Command) -> Signature:
