@@ -7,11 +7,11 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from stdworker import protocol_files
-from stdworker.errors import ResponseError
+from stdworker.errors import JsonError, ResponseError
 from stdworker.framing.document import read_document
 from stdworker.framing.messages import Answer, Broken, Hello, Log, Progress, Ready, Stray, read_line
 from stdworker.framing.response import parse_response
-from stdworker.model.json_text import loads
+from stdworker.model.json_text import check, loads
 
 VERDICTS = {Answer: "answer", Stray: "stray", Log: "log", Progress: "progress", Ready: "ready", Hello: "hello"}
 
@@ -27,6 +27,22 @@ def given(vector):
 
 def schema(name):
     return Draft202012Validator(json.loads(protocol_files.read(f"stdio/v1/{name}.schema.json")))
+
+
+@pytest.mark.parametrize("vector", vectors("values"))
+def test_a_document_gets_its_verdict_wherever_it_stands(vector):
+    document = given(vector)
+    if vector["verdict"] == "ok":
+        assert check(document) == document
+        assert parse_response(b'{"status":' + document + b"}", depth_max=101).outcome.status == document.strip()
+        return
+    with pytest.raises(JsonError) as refused:
+        check(document)
+    assert refused.value.code == vector["verdict"]
+    assert refused.value.path == vector.get("path", refused.value.path)
+    if document:
+        with pytest.raises(ResponseError, match="received: "):
+            parse_response(b'{"status":' + document + b"}")
 
 
 @pytest.mark.parametrize("vector", vectors("responses"))
