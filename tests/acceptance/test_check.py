@@ -81,7 +81,7 @@ def test_a_program_that_keeps_the_contract_gets_a_line_for_each_case_and_a_sum(p
     assert done.returncode == 0, done.stdout
     assert done.stderr == ""
     lines = done.stdout.splitlines()
-    assert lines[0].split() == ["pass", "answer", "it", "answers", "a", "request"]
+    assert lines[1].split() == ["pass", "answer", "it", "answers", "a", "request"]
     assert " as greeter@1, mode oneshot: " in lines[-1]
 
 

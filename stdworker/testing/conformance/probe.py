@@ -34,7 +34,7 @@ async def probe(lab: Lab) -> Probe:
     try:
         return await _look(lab)
     except StdworkerError as error:
-        return Probe(None, "answer", str(error))
+        return Probe(None, "start", str(error))
 
 
 async def _look(lab: Lab) -> Probe:
@@ -43,7 +43,7 @@ async def _look(lab: Lab) -> Probe:
         exchange = await lab.ask(request)
         if exchange.lingered:
             return Probe(exchange, "end-of-input", "it answered, and then it didn't end")
-        return _judged(exchange)
+        return _judged(lab, exchange)
     async with lab.running() as peer:
         found = await lab.ask_in(peer, request)
         return await _look_closer(lab, peer, found)
@@ -66,8 +66,12 @@ async def _look_closer(lab: Lab, peer: Peer, found: Exchange) -> Probe:
             late = replace(found, stdout=bytes(peer.stdout), exit=peer.exit)
             told = f"nothing came for {lab.seconds:g} s, the answer only when the input was closed"
             return Probe(late, "flush", told)
-    return _judged(found)
+    return _judged(lab, found)
 
 
-def _judged(exchange: Exchange) -> Probe:
-    return Probe(exchange) if exchange.sound else Probe(exchange, "answer", str(exchange))
+def _judged(lab: Lab, found: Exchange) -> Probe:
+    """A spec that was made up may be refused, nothing else may happen to it."""
+    made_up = not lab.subject.specs
+    if found.ending is Ending.SUCCESS or (made_up and found.ending is Ending.REFUSED):
+        return Probe(found)
+    return Probe(found, "answer", f"{found}, given a spec that was made up (--spec)" if made_up else str(found))

@@ -47,8 +47,14 @@ class NoSample(Exception):
 
 
 def fits(schema: Schema | None, value: Any) -> bool:
-    """Would the engine let this spec through?"""
+    """Would the engine let this value through?"""
     return schema is None or Draft202012Validator(schema).is_valid(value)
+
+
+def first_violation(schema: Schema | None, value: Any) -> str:
+    """What the engine has against it, "" for nothing."""
+    error = None if schema is None else next(Draft202012Validator(schema).iter_errors(value), None)
+    return "" if error is None else f"{error.json_path}: {error.message}"
 
 
 def sample(schema: Schema, *, full: bool = False) -> Any:

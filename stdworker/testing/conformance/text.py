@@ -9,7 +9,8 @@ from stdworker.testing.conformance.report import Report, Result, evidence
 from stdworker.testing.conformance.verdict import Verdict
 
 ID_WIDTH = 17
-LINE_CHARACTERS_MAX = 300  # of evidence; the JSON report has more
+LINE_CHARACTERS_MAX = 500  # of evidence; the JSON report has more
+LINES_MAX = 8
 
 
 def case_line(result: Result) -> str:
@@ -46,10 +47,13 @@ def _field(name: str, text: str) -> str:
 
 
 def _cut(text: str, *, from_end: bool) -> str:
-    text = text.strip()
-    if len(text) <= LINE_CHARACTERS_MAX:
-        return text
-    return f"…{text[-LINE_CHARACTERS_MAX:]}" if from_end else f"{text[:LINE_CHARACTERS_MAX]}…"
+    """The first or the last of it."""
+    lines = text.strip().split("\n")
+    kept = "\n".join(lines[-LINES_MAX:] if from_end else lines[:LINES_MAX])
+    kept = kept[-LINE_CHARACTERS_MAX:] if from_end else kept[:LINE_CHARACTERS_MAX]
+    if len(kept) == len(text.strip()):
+        return kept
+    return f"…{kept}" if from_end else f"{kept}…"
 
 
 def _first_line(text: str) -> str:

@@ -10,7 +10,7 @@ import pytest
 
 from stdworker.testing import conformance
 
-SHELL = """#!/bin/sh
+SHELL = """{shell}
 {first}
 request=$(cat)
 {before}
@@ -25,6 +25,7 @@ esac
 {after}
 """
 SHELL_PARTS = {
+    "shell": "#!/bin/sh",
     "first": "",  # before the request is read
     "before": "",
     "delete": "echo '{}'; exit 0",

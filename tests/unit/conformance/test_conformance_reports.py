@@ -109,7 +109,7 @@ def test_numbers_of_a_given_spec_reach_the_program_as_they_were_written(oneshot)
 
 
 def test_a_case_that_nobody_has_is_refused_naming_those_there_are(oneshot):
-    with pytest.raises(ValueError, match="no case 'unicorn'; the cases are answer, "):
+    with pytest.raises(ValueError, match="no case 'unicorn'; the cases are start, "):
         conformance.check(oneshot(), only=["unicorn"])
 
 
@@ -119,12 +119,34 @@ def test_a_program_that_answers_nothing_fails_also_when_only_other_cases_were_as
     assert {result.case.id: str(result.verdict) for result in report.results} == {"answer": "fail", "unicode": "skip"}
 
 
+def test_a_spec_that_was_made_up_may_be_refused_but_must_not_crash_the_program(oneshot):
+    refused = conformance.check(oneshot(work="exit 2"))
+    crashed = conformance.check(oneshot(work="exit 1"))
+
+    assert refused.passed
+    assert refused.verdict_of("answer") == "warn"
+    assert refused.verdict_of("idempotent") == "skip"
+    assert refused.verdict_of("sigterm") == "pass"
+    assert crashed.verdict_of("answer") == "fail"
+    assert crashed.counts["fail"] == 1
+
+
 def test_a_spec_that_was_given_must_succeed(oneshot):
     program = oneshot(work="case $spec in *Eve*) exit 2 ;; esac")
 
     report = conformance.check(program, specs=[{"name": "Ada"}, {"name": "Eve"}], only=["full-spec"])
 
     assert report.verdict_of("full-spec") == "fail"
+
+
+def test_a_spec_that_was_given_must_fit_the_schema(oneshot, declare):
+    program = oneshot()
+    declare(spec_schema={"type": "object", "required": ["region"]})
+
+    report = conformance.check(program, specs=[{"name": "Ada"}], only=["full-spec"])
+
+    (failure,) = report.failures
+    assert "'region' is a required property" in failure.message
 
 
 def test_a_schema_that_lets_through_what_crashes_the_program_is_a_warning(oneshot, declare):

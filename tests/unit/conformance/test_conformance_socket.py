@@ -74,6 +74,6 @@ def test_a_server_that_changes_numbers_is_told_so(serve):
 def test_an_address_where_nobody_listens_is_named(tmp_path):
     report = check({"mode": "socket", "socket": f"unix:{tmp_path}/nobody"})
 
-    assert verdicts(report) == {"answer": "fail"}
+    assert verdicts(report) == {"start": "fail"}
     assert f"can't connect to unix:{tmp_path}/nobody" in report.failures[0].message
     assert json.dumps(conformance.as_document(report))

@@ -7,6 +7,7 @@ from stdworker.testing import conformance
 pytestmark = pytest.mark.slow
 
 ONESHOT = {
+    "start": [("fail", {"shell": "#!/nowhere/sh"})],
     "answer": [
         ("fail", {"before": "echo hello; exit 0"}),
         ("fail", {"before": "no-such-command; exit $?"}),
@@ -14,6 +15,7 @@ ONESHOT = {
         ("fail", {"before": """echo '{"status":1}{"status":2}'; exit 0"""}),
         ("fail", {"before": """echo '{"children":[{"kind":"leaf","name":"a"}]}'; exit 0"""}),
         ("fail", {"before": "echo 'no quota' >&2; exit 2"}),
+        ("fail", {"before": "echo 'no network' >&2; exit 1"}),
         ("fail", {"before": """echo '{"status":NaN}'; exit 0"""}),
         ("fail", {"before": """echo '{"status":1,"status":2}'; exit 0"""}),
         ("fail", {"before": r"""printf '{"status":"\377"}'; exit 0"""}),

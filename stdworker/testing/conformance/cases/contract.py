@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from jsonschema import Draft202012Validator
-
 from stdworker.bridge.describe import NotDescribed, describe
 from stdworker.errors import ManifestError
 from stdworker.model.kind import Emit, Stage
 from stdworker.model.manifest import Reaction
 from stdworker.testing.conformance.exchange import Ending, Exchange
 from stdworker.testing.conformance.lab import Lab, status_of
+from stdworker.testing.conformance.samples import first_violation
 from stdworker.testing.conformance.verdict import PROCESS, Finding, Skipped, case, failed, passed, warned
 
 MADE_UP = (Stage.OPERATE, Stage.REACT, Stage.ROLLUP)  # their requests hold things that nobody has seen
@@ -76,9 +75,9 @@ async def status_schema(lab: Lab) -> Finding:
         status = status_of(found)
         if status is None or Emit.STATUS not in reaction.emits:
             continue
-        error = next(Draft202012Validator(schema).iter_errors(status.value()), None)
-        if error is not None:
-            return failed(f"the status of {reaction.name} at {error.json_path}: {error.message}", found)
+        violation = first_violation(schema, status.value())
+        if violation:
+            return failed(f"the status of {reaction.name} at {violation}", found)
     return passed()
 
 
