@@ -288,6 +288,8 @@ def test_a_spec_that_json_peers_can_t_agree_on_is_refused_with_its_pointer(engin
         for spec, place in REFUSED:
             told = client.post("/resources", content=body("exact-any", spec=spec), headers=JSON)
             assert (told.status_code, told.json()["errors"][0]["location"][: len(place)]) == (400, place), told.text
+            told = client.post("/providerconfigs", content=body("exact-any", spec=spec), headers=JSON)
+            assert (told.status_code, told.json()["errors"][0]["location"][: len(place)]) == (400, place), told.text
         raw = body("exact-any").encode().replace(b'"1.0"', b'"\xed\xa0\x80"')
         told = client.post("/resources", content=raw, headers=JSON)
         assert (told.status_code, "UTF-8" in told.text) == (400, True), told.text
