@@ -89,6 +89,7 @@ class Conversation:
     def send(self, request: ReactionRequest, program: Program) -> Flight:
         """Ask for one request under its own settings; the flight's future gets what comes of it."""
         self._redact.add(program.redact)
+        self._log.name = "" if len(self._session) else request.resource.name
         if not len(self._session):
             self._tail.clear()
             self._bytes_since_answer = 0
@@ -131,6 +132,7 @@ class Conversation:
         for flight in waiting:
             flight.disarm()
             flight.land(result)
+        self._loop.call_soon(self._note_idle)
         return len(waiting)
 
     def _arm_silence(self, flight: Flight) -> None:
@@ -222,7 +224,14 @@ class Conversation:
         if self._session.answer(request_id) is Action.DELIVER:
             flight.land(answer.document)
             self._listener.answered()
+        if not len(self._session):
+            self._loop.call_soon(self._note_idle)
         self._listener.made_room()
+
+    def _note_idle(self) -> None:
+        """Not before what came on stderr together with the answer is logged."""
+        if not len(self._session):
+            self._log.name = ""
 
     def _on_nobodys(self, answer: Answer) -> None:
         """An answer that can't be matched: late, a second one, or without an id that it needs."""

@@ -31,13 +31,13 @@ LEVELS = {
 
 
 class ProgramLog:
-    """The log of one process. `name` is the resource that a one-shot process works for, else ""."""
+    """The log of one process. `name` is the resource that it works for now, "" when that is none or several."""
 
     def __init__(
         self, kind: str, name: str, redact: Callable[[str], str], clock: Callable[[], float] = time.monotonic
     ) -> None:
-        self._extra = {"kind": kind, "resource": name}
-        self._origin = f"{kind}/{name}" if name else kind
+        self.name = name
+        self._kind = kind
         self._redact = redact
         self._clock = clock
         self._second = -1
@@ -93,7 +93,7 @@ class ProgramLog:
         text = self._redact(message + told)
         if len(text) > LINE_BYTES_MAX:
             text = f"{text[:LINE_BYTES_MAX]}… ({len(text)} characters)"
-        log.log(level, "%s: %s", self._origin, text, extra=self._extra)
+        self._tell(level, "%s: %s", text)
 
     def _is_full(self) -> bool:
         """Has this second all its lines? Then the next one is counted without a look: a flood must be cheap."""
@@ -114,7 +114,11 @@ class ProgramLog:
         dropped, self._dropped = self._dropped, 0
         if dropped:
             text = "%s: %d more lines in one second, over the limit of %d"
-            log.warning(text, self._origin, dropped, LINES_A_SECOND_MAX, extra=self._extra)
+            self._tell(logging.WARNING, text, dropped, LINES_A_SECOND_MAX)
+
+    def _tell(self, level: int, form: str, *arguments: Any) -> None:
+        origin = f"{self._kind}/{self.name}" if self.name else self._kind
+        log.log(level, form, origin, *arguments, extra={"kind": self._kind, "resource": self.name})
 
 
 def _leveled(line: bytes) -> tuple[int, str]:

@@ -174,7 +174,7 @@ async def test_notices_count_as_everywhere(provide, sidecar, address, caplog):
     result = await program.run(spec, report_progress=note)
 
     assert (seen, result.stray_lines) == ([0.5], 1)
-    assert ("stdworker.program", logging.ERROR, "greeter: hm") in caplog.record_tuples
+    assert ("stdworker.program", logging.ERROR, "greeter/ada: hm") in caplog.record_tuples
 
 
 async def test_a_line_over_the_limit_is_named_and_the_connection_goes_on(provide, sidecar, address):

@@ -97,6 +97,36 @@ async def test_invalid_utf_8_beside_an_answer_is_shown_leniently(provide, caplog
     assert "g\ufffdd" in caplog.text
 
 
+async def test_what_a_program_says_is_logged_for_the_resource_that_it_works_for(provide, caplog):
+    caplog.set_level(logging.INFO, "stdworker.program")
+    body = """echo working >&2; echo '{"log":{"message":"said"}}'; echo stray; echo '{}'"""
+    said = f"while read -r line; do {body}; done; echo idle >&2"
+    program = await provide(mode="stream", command="bash", args=["-c", said])
+
+    await program.run(name="ada")
+    await program.run(name="bob")
+    await program.provider.close()
+
+    told = [(record.resource, record.getMessage()) for record in caplog.records if record.name == "stdworker.program"]
+    for name in ("ada", "bob"):
+        assert (name, f"greeter/{name}: working") in told
+        assert (name, f"greeter/{name}: said") in told
+        assert (name, f"greeter/{name}: stray output, 5 bytes: stray") in told
+    assert told[-1] == ("", "greeter: idle")
+
+
+async def test_what_a_program_says_while_it_works_for_several_is_logged_for_none_of_them(provide, caplog, until):
+    caplog.set_level(logging.INFO, "stdworker.program")
+    body = """if ((n == 2)); then echo '{"log":{"message":"both"}}'; echo oops >&2; fi"""
+    program = await provide(**loop(body, concurrency=2))
+    tasks = [asyncio.ensure_future(program.run(name=name)) for name in ("ada", "bob")]
+
+    await until(lambda: {"greeter: both", "greeter: oops"} <= set(caplog.messages))
+
+    await program.provider.close()
+    await asyncio.gather(*tasks)
+
+
 async def test_one_hung_resource_holds_up_no_other(provide):
     program = await provide(**loop("[[ $line == *stuck* ]] && sleep 1000; echo '{\"status\":1}'", processes=2))
     hung = asyncio.ensure_future(program.run(name="stuck"))
