@@ -57,7 +57,8 @@ class Pool:
             self.used_at = time.monotonic()
 
     def start(self) -> None:
-        """Let the program run before the first request comes."""
+        """Let the program run before the first request comes, the one that its file holds now."""
+        self._places.look_for_change()
         self._places.start()
 
     def tell_config(self, settings: RawJson | None) -> None:

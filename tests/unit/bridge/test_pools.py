@@ -220,6 +220,21 @@ async def test_a_program_file_that_changes_is_picked_up(provide, runtime, script
     assert program.provider.view().pools[0].spares == 0
 
 
+async def test_a_changed_program_file_is_picked_up_though_no_task_comes(provide, script, impatient, until):
+    loop = "#!/bin/bash\nwhile read -r line; do echo '{\"status\":%d}'; done\n"
+    path = script(loop % 1)
+    program = await provide(mode="stream", command=path)
+    assert await program.status() == b"1"
+    [old] = program.provider.view().pools[0].processes
+
+    script(loop % 22, "next")
+    Path(path).with_name("next").rename(path)
+    assert await program.provider.ready()  # asked every two seconds
+
+    await until(lambda: [peer.pid for peer in program.provider.view().pools[0].processes] != [old.pid])
+    assert await program.status() == b"22"
+
+
 # ---- readiness ----
 
 
@@ -289,6 +304,20 @@ async def test_a_program_that_keeps_dying_makes_its_kind_unready_until_it_stays_
 
 def not_ready(program):
     return any(pool.breaker_open for pool in program.provider.view().pools)
+
+
+async def test_while_the_breaker_is_open_one_process_at_a_time_is_tried(provide, runtime, script, impatient, until):
+    program = await provide(mode="stream", command=script("#!/bin/bash\nsleep 0.05\nexit 3\n"), processes=4)
+    await until(lambda: not_ready(program) and not runtime.processes)
+    most, before = 0, runtime.counters.spawned
+
+    def five_more_were_tried():
+        nonlocal most
+        most = max(most, len(runtime.processes))
+        return runtime.counters.spawned >= before + 5
+
+    await until(five_more_were_tried)
+    assert most == 1
 
 
 async def test_tasks_of_a_program_that_keeps_dying_are_given_back(provide, impatient, until):
