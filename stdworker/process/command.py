@@ -50,7 +50,7 @@ def resolve(command: str, arguments: Sequence[str], cwd: str | None, environment
         _require_executable(path, command, cwd, environment)
     else:
         path = _search(command, cwd, environment)
-    return Command(os.path.abspath(path), tuple(arguments), cwd, environment)  # noqa: PTH100
+    return Command(_absolute(path), tuple(arguments), cwd, environment)
 
 
 def _refuse_nul(texts: Mapping[str, str]) -> None:
@@ -75,6 +75,14 @@ def _signature(file: Path) -> tuple[str, int, int, int] | None:
     return (str(file), found.st_ino, found.st_size, found.st_mtime_ns) if stat.S_ISREG(found.st_mode) else None
 
 
+def _absolute(path: str) -> str:
+    """As it is when this process has no folder any more."""
+    try:
+        return os.path.abspath(path)  # noqa: PTH100
+    except FileNotFoundError:
+        return path
+
+
 def _search(command: str, cwd: str | None, environment: Mapping[str, str]) -> str:
     folders = environment.get("PATH", os.defpath).split(os.pathsep)
     candidates = [os.path.join(cwd or os.curdir, folder, command) for folder in folders]  # noqa: PTH118
@@ -92,7 +100,7 @@ def _require_executable(path: str, command: str, cwd: str | None, environment: M
     if file.is_dir():
         raise ConfigError(f"{path} is a directory, not a program", path="/command", code="is_a_directory")
     if not file.exists():
-        raise _not_found(command, f"{os.path.abspath(path)} doesn't exist", cwd, environment)  # noqa: PTH100
+        raise _not_found(command, f"{_absolute(path)} doesn't exist", cwd, environment)
     if not os.access(path, os.X_OK):
         raise not_executable(path)
 

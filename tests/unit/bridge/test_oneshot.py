@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from stdworker.bridge import oneshot
 from stdworker.errors import Released, Retry, Terminal
 from stdworker.model.kind import Stage
 from stdworker.model.outcome import Condition
@@ -280,7 +281,8 @@ async def test_a_second_cancel_doesn_t_save_the_program(provide, alive, until):
 # ---- descendants ----
 
 
-async def test_a_descendant_that_holds_stdout_doesn_t_hold_the_task(provide, alive, until):
+async def test_a_descendant_that_holds_stdout_doesn_t_hold_the_task(provide, alive, until, monkeypatch):
+    monkeypatch.setattr(oneshot, "LINGER_SECONDS", 1_000)  # with a response in hand nobody waits for more
     program = await provide(**bash("sleep 1000 & echo '{\"status\":1}'"))
 
     assert await program.status() == b"1"
@@ -351,6 +353,42 @@ async def test_a_program_sees_the_allow_list_and_nothing_of_the_worker(provide):
         "PATH", "LANG", "PYTHONUNBUFFERED", "MINE", "STDWORKER_KIND", "STDWORKER_NAME", "STDWORKER_UID",
         "STDWORKER_GENERATION", "STDWORKER_REACTION", "STDWORKER_PROCESS",
     }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("config", "names"),
+    [
+        ({}, set()),
+        ({"env_passthrough": ["REGION", "BROKER_ADDR"]}, {"REGION"}),
+        ({"inherit_env": True}, {"REGION", "VAULT"}),
+    ],
+)
+async def test_what_else_of_the_worker_s_environment_a_program_gets_is_said_by_its_config(
+    provide, runtime, config, names
+):
+    mine = {"REGION": "eu", "VAULT": "v", "BROKER_ADDR": "b", "TLS_KEY_FILE": "k", "DATABASE_URL": "d"}
+    runtime.variables = {**runtime.variables, **mine}
+    program = await provide(command="jq", args=["-c", "{status: $ENV | keys}"], **config)
+
+    assert set(json.loads(await program.status())) & mine.keys() == names
+
+
+async def test_a_program_without_cwd_runs_where_the_worker_does(provide, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+    status = await (await provide(**bash('printf \'{"status":"%s"}\' "$PWD"'))).status()
+
+    assert status == b'"%s"' % os.fsencode(tmp_path)
+
+
+async def test_a_worker_whose_folder_is_gone_starts_programs_all_the_same(provide, tmp_path, monkeypatch):
+    folder = tmp_path / "gone"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    folder.rmdir()
+
+    assert (await (await provide(command="true")).run()).failure is None
+    assert (await (await provide(command="./program")).run()).failure.code == "program_not_found"
 
 
 async def test_cwd_is_where_the_program_runs_and_where_its_path_begins(provide, script, tmp_path):

@@ -61,7 +61,7 @@ async def test_a_secret_across_the_end_of_what_the_log_shows_is_hidden(provide, 
 
 @pytest.mark.parametrize("mode", ["oneshot", "stream"])
 async def test_a_secret_across_the_beginning_of_the_tail_of_stderr_is_hidden(provide, mode):
-    text = f'read -r line; printf "%s" "$API_TOKEN" >&2; printf "%0{100 - 10}d" 7 >&2; exit 1'
+    text = f'read -r line; printf "%s%0{100 - 10}d" "$API_TOKEN" 7 >&2; exit 1'
 
     failure = (await (await provide(**bash(text, mode=mode, limits={"stderr_tail_bytes": 100}))).run()).failure
 

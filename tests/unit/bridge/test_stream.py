@@ -218,6 +218,18 @@ async def test_a_line_over_the_limit_is_named_and_the_next_request_on_the_proces
     assert runtime.counters.spawned == 1
 
 
+async def test_what_may_be_printed_is_counted_for_each_request_not_for_the_process(provide, runtime):
+    program = await provide(**puppet(concurrency=2, limits={"stdout_bytes": 100_000}))
+    held = asyncio.ensure_future(program.run(do("hold")))
+    await program_is_up(program, held)
+
+    for _ in range(5):
+        assert (await program.run(do("echo", long="x" * 40_000))).failure is None
+
+    assert runtime.counters.spawned == 1
+    held.cancel()
+
+
 async def test_a_flood_without_an_answer_is_cut_and_named(provide):
     program = await provide(mode="stream", command="yes", limits={"stdout_bytes": 1_000_000})
 
@@ -336,6 +348,24 @@ async def test_progress_reaches_its_request_and_keeps_it_alive(provide):
 
     assert result.failure.code == "progress_timeout"
     assert told == [(0.25, "a quarter")]
+
+
+async def test_a_request_lives_as_long_as_its_progress_goes_on(provide):
+    steps = "for i in 1 2 3 4; do sleep 0.3; echo '{\"progress\":{}}'; done"
+    loop = f"while read -r line; do {steps}; echo '{{\"status\":1}}'; done"
+    program = await provide(mode="stream", command="bash", args=["-c", loop], progress_timeout_seconds=0.9)
+
+    assert await program.status() == b"1"
+
+
+async def test_a_program_that_has_written_before_gets_no_hint(provide, caplog, monkeypatch):
+    monkeypatch.setattr(conversation, "HINT_SECONDS", 0.05)
+    program = await provide(**puppet())
+    await program.run(do("echo"))
+
+    assert (await failure(program.run(do("hang"), seconds=0.3))).code == "deadline_exceeded"
+
+    assert "has written nothing" not in caplog.text
 
 
 async def test_a_program_that_says_nothing_for_a_while_gets_a_hint_why(provide, caplog, monkeypatch, until):
@@ -487,6 +517,17 @@ async def test_a_line_with_two_notices_is_none(provide):
     )
 
     assert (failed, seen) == (None, [])
+
+
+async def test_a_program_that_stays_after_the_end_of_its_input_gets_sigterm_first(provide, tmp_path):
+    log = tmp_path / "log"
+    loop = f"trap 'echo term >{log}; exit' TERM; read -r line; echo '{{}}'; while :; do sleep 0.01; done"
+    program = await provide(mode="stream", command="bash", args=["-c", loop], grace_seconds=1)
+    await program.run()
+
+    await program.provider.close()
+
+    assert log.read_text() == "term\n"
 
 
 async def test_a_program_that_ignores_everything_is_killed(provide, alive, until):
