@@ -26,6 +26,8 @@ from stdworker.process.spawn import Process
 
 UNKNOWN_FIELDS_SHOWN_MAX = 8
 OFF_LOOP_BYTES = 65_536  # a response above this is read in a thread
+REPORT_SHARE = 0.05  # of the time left until a task's deadline, to stop its program and say why
+REPORT_SECONDS_MAX = 0.25
 
 
 class Program:
@@ -80,11 +82,15 @@ class Program:
         return line
 
     def time_limit(self, request: ReactionRequest) -> float | None:
-        """Seconds for one request from now: the shorter of the config's timeout and the task's deadline."""
+        """Seconds for one request from now: the shorter of the config's timeout and the task's deadline.
+
+        The task's ends a little early: at the very deadline the worker reports for itself, and knows no stderr.
+        """
         own = self.launch.timeout_seconds
         if request.deadline is None:
             return own
         left = request.deadline - time.monotonic()
+        left -= min(REPORT_SECONDS_MAX, left * REPORT_SHARE)
         return left if own is None else min(own, left)
 
     async def read(

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from stdworker.host import dispatch
 from stdworker.process import memory
 
 pytestmark = pytest.mark.anyio
@@ -47,6 +48,15 @@ async def test_a_death_at_the_deadline_is_ours(provide):
     assert (result.failure.reason, result.exit.killed_by) == ("DeadlineExceeded", "deadline")
     assert "killed by SIGTERM by this worker (deadline)" in result.failure.message
     assert "memory" not in result.failure.message
+
+
+@pytest.mark.parametrize("mode", ["oneshot", "stream"])
+async def test_a_task_that_a_worker_ends_at_its_deadline_still_tells_what_stderr_said(provide, mode):
+    program = await provide(**bash("read -r _; echo waiting for the lock >&2; sleep 1000"), mode=mode)
+
+    failure = (await dispatch.run(program.provider, program.request(seconds=2))).failure
+
+    assert (failure.code, failure.message.partition("\n")[0][-20:]) == ("deadline_exceeded", "waiting for the lock")
 
 
 async def test_a_death_by_cancel_is_ours(provide, runtime, until):
