@@ -149,15 +149,6 @@ def test_a_spec_that_was_given_must_fit_the_schema(oneshot, declare):
     assert "'region' is a required property" in failure.message
 
 
-def test_a_schema_that_lets_through_what_crashes_the_program_is_a_warning(oneshot, declare):
-    program = oneshot(work="case $spec in *flag*) exit 1 ;; esac")
-    declare(spec_schema={"type": "object", "properties": {"flag": {"type": "boolean"}}})
-
-    report = conformance.check(program)
-
-    assert [result.case.id for result in report.results if result.verdict in ("warn", "fail")] == ["full-spec"]
-
-
 def test_a_program_without_kind_file_is_asked_which_kind_it_is(tmp_path, oneshot):
     oneshot()
     kind_file = tmp_path / "mutant.kind.json"

@@ -6,6 +6,7 @@ from stdworker.testing import conformance
 
 pytestmark = pytest.mark.slow
 
+FLAG = {"spec_schema": {"type": "object", "properties": {"flag": {"type": "boolean"}}}}
 ONESHOT = {
     "start": [("fail", {"shell": "#!/nowhere/sh"})],
     "answer": [
@@ -53,6 +54,7 @@ ONESHOT = {
     "empty-spec": [("warn", {"work": "case $spec in '{}') exit 1 ;; esac"})],
     "absent-spec": [("warn", {"work": "case $spec in null) exit 1 ;; esac"})],
     "other-types": [("warn", {"work": "case $spec in [!{n]*) exit 1 ;; esac"})],
+    "full-spec": [("warn", {"work": "case $spec in *flag*) exit 1 ;; esac", "kind": FLAG, "specs": []})],
     "huge-spec": [("fail", {"answer": """/usr/bin/env printf '{"status":{"spec":%s}}' "$spec"; exit"""})],
     "idempotent": [
         (
@@ -65,6 +67,15 @@ ONESHOT = {
         ("warn", {"answer": """printf '{"status":{"spec":%s,"pid":%d}}' "$spec" $$"""}),
     ],
     "resync": [("fail", {"before": """case $request in *'"trigger":"resync"'*) exit 1 ;; esac"""})],
+    "delete-twice": [
+        (
+            "fail",
+            {
+                "delete": """name=${request#*'"name":"'}
+                  mkdir "${0%/*}/deleted-${name%%'"'*}" || exit 1; echo '{}'; exit 0"""
+            },
+        )
+    ],
     "unknown-fields": [("fail", {"before": "case $request in *x_check*) exit 2 ;; esac"})],
     "end-of-input": [("fail", {"after": "exec >/dev/null; sleep 60"})],
     "sigterm": [("fail", {"first": "trap '' TERM"})],
@@ -153,10 +164,14 @@ MUTANTS = [
 
 
 @pytest.mark.parametrize(("mode", "case", "verdict", "parts"), MUTANTS)
-def test_a_program_with_one_mistake_is_caught_by_exactly_its_case(mode, case, verdict, parts, oneshot, stream, checked):
+def test_a_program_with_one_mistake_is_caught_by_exactly_its_case(
+    mode, case, verdict, parts, oneshot, stream, declare, checked
+):
     make = oneshot if mode == "oneshot" else stream
+    program = make(**{name: part for name, part in parts.items() if name not in ("kind", "specs")})
+    declare(**parts.get("kind", {}))
 
-    found, report = checked(make(**parts))
+    found, report = checked(program, specs=parts.get("specs", [{"name": "Ada"}]))
 
     assert found == {case: verdict}, conformance.as_text(report)
 
@@ -166,3 +181,7 @@ def test_a_program_without_a_mistake_passes_every_case_of_its_mode(oneshot, stre
         found, report = checked(program)
         assert found == {}
         assert report.passed
+
+
+def test_every_case_has_a_program_that_it_catches():
+    assert {case.id for case in conformance.CASES} == ONESHOT.keys() | STREAM.keys()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from typing import Any
 
@@ -17,7 +16,7 @@ UNICODE = (
     "日本 \N{GRINNING FACE} e\N{COMBINING ACUTE ACCENT} \N{HEBREW LETTER ALEF}\N{RIGHT-TO-LEFT MARK} \u2028 \u0085 ü"
 )
 QUOTING = "a \"quoted\" 'text' \\ back\\nslash $(expr 6553 \\* 7) `expr 6553 \\* 7` %s {x} $HOME * ; \t\n end"
-RUN = str(6553 * 7)  # in an answer only if a command in QUOTING was run
+RUN = str(6553 * 7)  # comes back only if a command in QUOTING was run
 EXACT_NUMBERS = (2**53 + 1, 2**64, 123456789012345678901234567890, -(2**63) - 1)
 SPELLED_NUMBER = 1234567.0
 OTHER_TYPES: tuple[Any, ...] = ("text", 7, [1], True)
@@ -26,7 +25,11 @@ _BEGIN, _END = "checkbegin", "checkend"
 _MARKED = re.compile(f"{_BEGIN}(.*?){_END}", re.DOTALL)
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?")
 _SLUG = re.compile(r"[\w\s.-]*", re.ASCII)
-_GARBLED = ("\N{REPLACEMENT CHARACTER}", "?", UNICODE[0].encode().decode("latin-1"))  # none of these was sent
+_GARBLED = (
+    "\N{REPLACEMENT CHARACTER}",
+    "?",
+    UNICODE[0].encode().decode("latin-1"),
+)  # not sent; the last is UTF-8 taken for Latin-1
 
 
 @case(
@@ -128,7 +131,7 @@ async def unicode_text(lab: Lab) -> Finding:
 )
 async def quoting(lab: Lab) -> Finding:
     found = await lab.ask(lab.request("quoting", _with_text(lab, f"{_BEGIN}{QUOTING}{_END}")))
-    if RUN.encode() in found.stdout:
+    if any(RUN in text for text in _kept(found)):
         return failed("a command inside the spec was run", found)
     return _text_kept(found, QUOTING)
 
@@ -219,14 +222,22 @@ async def _worst(lab: Lab, name: str, specs: list[RawJson]) -> Finding:
     return worst
 
 
+def _documents(found: Exchange) -> list[RawJson]:
+    """What the program has reported, document by document."""
+    if found.response is None:
+        return []
+    outcome = found.response.outcome
+    told = [outcome.status, outcome.output, *(child.spec for child in outcome.children)]
+    told += [config.spec for config in outcome.configs]
+    told.append([condition.message for condition in outcome.conditions])
+    return [dumps(document) for document in told if document is not None]
+
+
 def _kept(found: Exchange) -> list[str]:
-    """What the answer holds of the marked text, decoded."""
+    """What was reported of the marked text."""
     texts: list[str] = []
-    for line in found.stdout.splitlines() if b"\n{" in found.stdout else [found.stdout]:
-        try:
-            _collect(json.loads(line), texts)
-        except (ValueError, RecursionError):
-            continue
+    for document in _documents(found):
+        _collect(document.value(), texts)
     return [match for text in texts for match in _MARKED.findall(text)]
 
 
@@ -239,7 +250,7 @@ def _collect(value: Any, texts: list[str]) -> None:
 
 def _text_kept(found: Exchange, sent: str) -> Finding:
     """Garbled text is a failure, text with something missing a warning; a slug is what somebody wanted."""
-    for text in _kept(found) if found.sound else ():
+    for text in _kept(found):
         told = f"the text came back as {text!r}"
         if any(sign in text for sign in _GARBLED):
             return failed(told, found)
@@ -249,10 +260,8 @@ def _text_kept(found: Exchange, sent: str) -> Finding:
 
 
 def _changed(found: Exchange, number: float) -> str:
-    """The number in the answer that was this one once; "" when there is none."""
-    if not found.sound:
-        return ""
-    for text in _NUMBER.findall(found.stdout.decode("utf-8", "replace")):
+    """The number among those reported that was this one once; "" when there is none."""
+    for text in _NUMBER.findall(b" ".join(_documents(found)).decode()):
         if text != str(number) and abs(float(text) - float(number)) <= abs(float(number)) * 1e-9:
             return str(text)
     return ""
