@@ -121,50 +121,62 @@ def behaviour(seed, n):
     chance = random.Random(f"{seed}/{n}")
     it = Behaviour(n, strict=chance.random() < 0.1, spec=json.dumps(chance.choice([n, n, LARGE])))
     kind = chance.choices(["good", "bad", "silent", "two", "flood"], [10, 4, 2, 1, 1])[0]
-    lines = [chance.choice(NOTICES) for _ in range(chance.choice([0, 0, 1, 3]))]
-    strays = [chance.choice(STRAY) for _ in range(chance.choice([0, 0, 0, 1, 2]))] if kind in ("good", "two") else []
     document, error = chance.choice(responses(n))
+    strays = [chance.choice(STRAY) for _ in range(chance.choice([0, 0, 0, 1, 2]))] if kind in ("good", "two") else []
     said = {"good": [document], "bad": [chance.choice(BAD)], "two": [document, document]}.get(kind, [])
-    lines += [*said, *strays]
-    chance.shuffle(lines)
-    text = "".join(line + "\n" for line in lines)
-    if chance.random() < 0.2:
-        text = text.removesuffix("\n")
-    if chance.random() < 0.2:
-        text = text.replace("\n", "\r\n")
-
-    if chance.random() < 0.7:
-        it.steps.append(["read"])
-    if chance.random() < 0.1:
-        it.steps.append(["close", 0])
-    if chance.random() < 0.1:
-        it.steps.append(["deaf"])
-    if chance.random() < 0.15:
-        it.steps.append(["child", chance.choice(["group", "session", "deaf", "busy"])])
-    it.steps.append(trickle(chance, text))
+    it.steps = [*before(chance), trickle(chance, printed(chance, [*said, *strays]))]
     if kind == "flood":
         it.steps.append(["flood", 1, chance.choice(["x", "\n", "{", "{}\n", "y\n", "\0"]), 200_000])
     if chance.random() < 0.15:
         at = chance.randrange(len(it.steps) + 1)
         it.steps.insert(at, ["flood", 2, chance.choice(["x", "\n", "\xff", "E: no\n"]), 200_000])
-    if chance.random() < 0.1:
-        it.steps.append(["close", 1])
     it.cancelled = chance.random() < 0.04
-    ending = chance.choices(["exit", "kill", "hang"], [12, 3, 2])[0]
-    code = chance.choice([0, 0, 0, 0, 0, 1, 2, 3, 77, 127, 137])
-    number = chance.choice([signal.SIGKILL, signal.SIGSEGV, signal.SIGTERM, signal.SIGABRT])
-    if ending == "kill" and ["deaf"] in it.steps:
-        number = signal.SIGKILL
-    it.steps.append({"exit": ["exit", code], "kill": ["kill", int(number)], "hang": ["hang"]}[ending])
+    steps, exit_class = ending(chance, deaf=["deaf"] in it.steps)
+    it.steps += steps
     if kind == "flood":
-        it.expected = (Terminal, {"OutputTooLarge"})
-    elif ending == "hang":
+        it.expected = Terminal, {"OutputTooLarge"}
+    elif ["hang"] in steps:
         it.seconds = HANG_SECONDS
-        it.expected = (Retry, {"DeadlineExceeded"})
+        it.expected = Retry, {"DeadlineExceeded"}
     else:
-        exit_class = None if (ending, code) == ("exit", 0) else Terminal if (ending, code) == ("exit", 2) else Retry
         it.expected = verdict(kind, document, error, exit_class, stray=bool(strays) and it.strict)
     return it
+
+
+def printed(chance, lines):
+    """The lines in any order, with notices among them, as a text."""
+    lines += [chance.choice(NOTICES) for _ in range(chance.choice([0, 0, 1, 3]))]
+    chance.shuffle(lines)
+    text = "".join(line + "\n" for line in lines)
+    if chance.random() < 0.2:
+        text = text.removesuffix("\n")
+    return text.replace("\n", "\r\n") if chance.random() < 0.2 else text
+
+
+def before(chance):
+    """What a program may do before it answers."""
+    steps = [["read"]] if chance.random() < 0.7 else []
+    if chance.random() < 0.1:
+        steps.append(["close", 0])
+    if chance.random() < 0.1:
+        steps.append(["deaf"])
+    if chance.random() < 0.15:
+        steps.append(["child", chance.choice(["group", "session", "deaf", "busy"])])
+    return steps
+
+
+def ending(chance, *, deaf):
+    """The last steps, and the class of the failure that the exit status alone decides."""
+    steps = [["close", 1]] if chance.random() < 0.1 else []
+    code = chance.choice([0, 0, 0, 0, 0, 1, 2, 3, 77, 127, 137])
+    number = chance.choice([signal.SIGSEGV, signal.SIGABRT, signal.SIGKILL, signal.SIGKILL if deaf else signal.SIGTERM])
+    match chance.choices(["exit", "kill", "hang"], [12, 3, 2])[0]:
+        case "exit":
+            return [*steps, ["exit", code]], {0: None, 2: Terminal}.get(code, Retry)
+        case "kill":
+            return [*steps, ["kill", int(number)]], Retry
+        case _:
+            return [*steps, ["hang"]], None
 
 
 def verdict(kind, document, error, exit_class, *, stray):
