@@ -20,7 +20,7 @@ from typing import Any
 import yaml
 
 from stdworker.errors import ConfigError, JsonError
-from stdworker.model.json_text import DEPTH_MAX, RawJson, check, elements
+from stdworker.model.json_text import DEPTH_MAX, RawJson, check, dumps, elements
 
 SUFFIXES = (".json", ".jsonl", ".ndjson", ".yaml", ".yml", ".toml")
 VALUES_MAX = 1_000_000  # of one YAML document with its aliases expanded: a few lines can stand for billions
@@ -48,6 +48,8 @@ def parse_documents(text: bytes, name: str) -> list[Document]:
         found = [(line, _accept(raw, f"{name}:{line}")) for line, raw in _reader(decoded, name)(decoded, name)]
     except RecursionError:
         raise ConfigError(f"{name} is nested deeper than {DEPTH_MAX}") from None
+    except JsonError as error:
+        raise ConfigError(f"{name}: {error.message}", code=error.code) from None
     return [document for line, raw in found for document in _flat(raw, f"{name}:{line}")]
 
 
@@ -129,7 +131,7 @@ def _encode(value: Any) -> str:
         return str(value)
     if isinstance(value, datetime.datetime | datetime.date | datetime.time):
         value = value.isoformat()
-    return encode_basestring_ascii(value) if isinstance(value, str) else json.dumps(value)
+    return dumps(value).decode("ascii")
 
 
 # ---- YAML ----
@@ -256,7 +258,7 @@ class _Composer:
         if _INTEGER.fullmatch(text):
             return _Written(text.lstrip("+"))
         if _RADIX.fullmatch(text):
-            return _Written(int(text, 0))
+            return int(text, 0)
         match = _FLOAT.fullmatch(text)
         return _Written(_json_float(text, *match.groups(""))) if match else text
 

@@ -108,6 +108,8 @@ def test_text_without_a_known_suffix_is_told_by_its_first_character():
         ("a: &a [*a]", "f.yaml", "nested deeper than 100"),
         ("a: \x07", "f.yaml", "f.yaml: not YAML"),
         ("a = ", "f.toml", "f.toml: not TOML"),
+        ("a: 0x" + "f" * 4_000, "f.yaml", "f.yaml: can't be written as JSON: a number of more than 1000 characters"),
+        ("a = 0x" + "f" * 4_000, "f.toml", "f.toml: can't be written as JSON: a number of more than 1000 characters"),
         ("a = inf", "f.toml", "f.toml:1: /a: inf is not a JSON number"),
         ("[" * 50_000, "f.json", "f.json is nested deeper than 100"),
     ],
