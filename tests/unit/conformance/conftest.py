@@ -73,7 +73,7 @@ KIND = {
         {"name": "restart", "trigger": "operation", "verb": "restart", "emits": ["status"]},
     ],
 }
-SECONDS = 3.0
+SECONDS = 5.0
 
 
 @pytest.fixture(autouse=True)

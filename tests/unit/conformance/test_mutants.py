@@ -95,17 +95,20 @@ CUT = """line = json.dumps({"id": message["id"]} | answered(message), ensure_asc
 GLUED = """status = '' if "deleteRequested" in line else f', "status": {{"text": "{text(message)}"}}'
         print(f'{{"id": "{message["id"]}"{status}}}', flush=True)"""
 SLOPPY = """
-import select
-sys.stdin = open(0, "rb", buffering=0)
-def more():
-    return select.select([sys.stdin], [], [], 0)[0]
-held = []
+waiting, held = [], []
+def lines():
+    rest = b""
+    while chunk := os.read(0, 1 << 20):
+        *waiting[:], rest = (rest + chunk).split(b"\n")
+        while waiting:
+            yield waiting.pop(0)
+sys.stdin = lines()
 def forget(message):
-    if not more():
+    if not waiting:
         put(message, answered(message))
 def mix_up(message):
     held.append(message)
-    if not more():
+    if not waiting:
         for one, other in zip(held, reversed(held)):
             put(one, answered(other))
         held.clear()
