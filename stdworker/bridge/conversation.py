@@ -77,6 +77,11 @@ class Conversation:
         return self._session.owners
 
     @property
+    def held(self) -> list[Flight]:
+        """All that the program may be working on, those that were given up too."""
+        return self._session.held
+
+    @property
     def log(self) -> ProgramLog:
         return self._log
 
@@ -257,14 +262,18 @@ class Conversation:
             case Progress():
                 self._on_progress(message)
             case Ready():
-                self.ready = Ready(message.ready, self._redact(message.reason))
-                self._listener.ready_changed()
+                self._on_ready(Ready(message.ready, self._redact(message.reason)))
             case Hello():
                 self._on_hello(message)
             case Stray():
                 self._on_stray(message)
             case Broken():
                 self._on_broken(message)
+
+    def _on_ready(self, ready: Ready) -> None:
+        if ready != self.ready:
+            self.ready = ready
+            self._listener.ready_changed()
 
     def _on_hello(self, hello: Hello) -> None:
         if not self._at_first_line:

@@ -72,6 +72,7 @@ class Peer(ABC):
         self._answered = 0
         self._reserved = 0
         self._alone = False
+        self._half_closed = False
         self._killed_by: str | None = None
         self._stopping = False
 
@@ -83,7 +84,7 @@ class Peer(ABC):
 
     @property
     def free(self) -> bool:
-        return not (self.retired or self._alone) and self.load < self._program.launch.concurrency
+        return not (self.retired or self._alone or self._half_closed) and self.load < self._program.launch.concurrency
 
     def reserve(self, *, alone: bool) -> None:
         """Keep room for one request, or the whole peer for it."""
@@ -200,6 +201,6 @@ class Peer(ABC):
         """It is gone. `failure` is for the requests that it held; one that was granted room only now goes elsewhere."""
         self.retired = True
         self.diagnosis = diagnosis
-        lost = {flight.request.resource.uid for flight in self._said.flights}
+        lost = {flight.request.resource.uid for flight in self._said.held}
         self._said.fail(None, failure)
         self._owner.ended(self, lost)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import signal
+from collections.abc import Sequence
 
 from stdworker.bridge.flight import LOST, Lost
 from stdworker.bridge.peer import Owner, Peer
@@ -16,7 +17,7 @@ from stdworker.process.spawn import Process
 from stdworker.process.stop import Step, terminate
 
 PIPE_BYTES_MAX = 1 << 20  # the most that Linux keeps in a pipe
-EOF_SECONDS = 1.0  # a program that closed its stdout has this long to end by itself
+HALF_CLOSED_SECONDS = 1.0  # a program that closed its stdin or stdout has this long to end by itself
 DIAGNOSIS_CHARACTERS_MAX = 1_000  # of stderr, in why a kind is not ready
 
 _SILENT_HINT = (
@@ -50,6 +51,7 @@ class StreamProcess(Peer):
         super().__init__(program, owner, process.stdin.write, silent_hint=_SILENT_HINT, signature=signature)
         self._process = process
         process.read(self._said.feed, self._said.feed_stderr, self._on_stdout_end)
+        process.stdin.on_broken = lambda: self._on_half_closed("it closed its stdin")
         process.exited.add_done_callback(self._on_exit)
 
     @property
@@ -61,9 +63,13 @@ class StreamProcess(Peer):
         return self._process.exited.result() if self._process.exited.done() else None
 
     def kill(self, killed_by: str) -> None:
-        if self.alive:
-            self._process.killed_by = killed_by
-            self._process.signal_group(signal.SIGKILL)
+        if not self.alive:
+            return
+        self._process.killed_by = killed_by
+        self._process.signal_group(signal.SIGKILL)
+        if not self._stopping:
+            self._stopping = True
+            self._program.runtime.background(self._stop_by(()))
 
     def _where(self) -> tuple[int | None, str | None]:
         return self._process.pid, None
@@ -73,15 +79,27 @@ class StreamProcess(Peer):
         steps = [terminate(self._process, grace)]
         if self._killed_by is None:
             steps.insert(0, Step(self._say_goodbye, grace))
+        await self._stop_by(steps)
+
+    async def _stop_by(self, steps: Sequence[Step]) -> None:
         await self._program.runtime.stop(self._process, steps, killed_by=self._killed_by)
+        if self.alive:  # not even SIGKILL could end it
+            self._said.end()
+            text = f"process {self._process.pid} of the program can't be ended"
+            self._end(text, Retry(text, reason="ProgramStuck", code="unstoppable"))
 
     def _say_goodbye(self) -> None:
         self._said.tell_shutdown()
         self._process.stdin.close_when_written()
 
     def _on_stdout_end(self) -> None:
-        if self.alive and not self._stopping:
-            asyncio.get_running_loop().call_later(EOF_SECONDS, self.kill, "it closed its stdout")
+        self._on_half_closed("it closed its stdout")
+
+    def _on_half_closed(self, why: str) -> None:
+        """It can still answer what it has, or end by itself; another request would be lost."""
+        if self.alive and not (self._stopping or self._half_closed):
+            self._half_closed = True
+            asyncio.get_running_loop().call_later(HALF_CLOSED_SECONDS, self.kill, why)
 
     def _on_exit(self, exited: asyncio.Future[Exit]) -> None:
         assert self._process.stdout is not None
@@ -97,8 +115,8 @@ class StreamProcess(Peer):
         self._end(diagnosis, self._blame(ended, tail))
 
     def _blame(self, ended: Exit, tail: str) -> TaskFailure | Lost:
-        """One request in flight is to blame; of several nobody knows which."""
-        if len(self._said.flights) > 1:
+        """If it held one request, that is to blame; of several nobody knows which."""
+        if len(self._said) > 1:
             return LOST
         message = with_tail(f"the program died while it held this request: {ended}", tail)
         return Retry(message, reason="ProgramDied", code="program_died")

@@ -68,6 +68,11 @@ class Session(Generic[T]):
         """Those whose caller still waits, oldest first."""
         return [owner for request_id, owner in self._owners.items() if self._states[request_id] is State.IN_FLIGHT]
 
+    @property
+    def held(self) -> list[T]:
+        """All of them, oldest first."""
+        return list(self._owners.values())
+
     def send(self, request_id: str, owner: T) -> None:
         self._states[request_id] = State.IN_FLIGHT
         self._owners[request_id] = owner

@@ -61,12 +61,14 @@ class PipeReader:
 class PipeWriter:
     """Writes to a program. What is written within one turn of the loop goes out together.
 
-    A program that closes its input, or ends, isn't an error here: what it didn't take is dropped, `broken` says so.
+    A program that closes its input, or ends, isn't an error here: what it didn't take is dropped, `broken` says so,
+    and `on_broken` hears of it once.
     """
 
     def __init__(self, loop: asyncio.AbstractEventLoop, fd: int) -> None:
         self.broken = False
         self.closed = False
+        self.on_broken: Callable[[], None] | None = None
         self._loop = loop
         self._fd = fd
         self._pending: list[bytes | memoryview] = []
@@ -113,6 +115,8 @@ class PipeWriter:
         written = self._write(memoryview(data))
         if self.broken or (written == len(data) and self._closing):
             self.close()
+            if self.broken and self.on_broken is not None:
+                self.on_broken()
         elif written < len(data):
             self._pending.append(memoryview(data)[written:])
             self._wait()

@@ -81,7 +81,8 @@ class Process:
         self._loop.remove_reader(self._pidfd)
         os.close(self._pidfd)
         self._pidfd = -1
-        self._popen.poll()
+        if self._popen.poll() is None:
+            self._popen.returncode = LOST_STATUS  # nobody could kill it: from now on it is an orphan like others
         self.stdin.close()
         for reader, fd in ((self.stdout, self._pipes.stdout), (self.stderr, self._pipes.stderr)):
             if reader is not None:

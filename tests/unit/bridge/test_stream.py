@@ -10,6 +10,7 @@ import pytest
 
 from stdworker.bridge import conversation, stream
 from stdworker.errors import Released, Retry, Terminal
+from stdworker.process import stop
 
 pytestmark = pytest.mark.anyio
 
@@ -359,9 +360,9 @@ async def test_a_request_lives_as_long_as_its_progress_goes_on(provide):
 
 
 async def test_a_program_that_has_written_before_gets_no_hint(provide, caplog, monkeypatch):
-    monkeypatch.setattr(conversation, "HINT_SECONDS", 0.05)
     program = await provide(**puppet())
     await program.run(do("echo"))
+    monkeypatch.setattr(conversation, "HINT_SECONDS", 0.05)
 
     assert (await failure(program.run(do("hang"), seconds=0.3))).code == "deadline_exceeded"
 
@@ -436,7 +437,7 @@ async def test_a_poisonous_resource_doesn_t_keep_the_others_waiting(provide, mon
 
 
 async def test_a_program_that_closes_its_stdout_is_ended(provide, monkeypatch):
-    monkeypatch.setattr(stream, "EOF_SECONDS", 0.05)
+    monkeypatch.setattr(stream, "HALF_CLOSED_SECONDS", 0.05)
 
     told = await failure((await provide(**puppet())).run(do("close")))
 
@@ -549,3 +550,79 @@ async def test_descendants_of_a_persistent_program_end_with_it(provide, alive, u
     await program.provider.close()
 
     await until(lambda: not alive())
+
+
+async def test_a_program_that_closes_its_stdin_is_ended_and_its_request_never_waits_for_good(provide, monkeypatch):
+    monkeypatch.setattr(stream, "HALF_CLOSED_SECONDS", 0.05)
+    deaf = "import os, signal; os.close(0); os.write(1, b'{\"ready\":false}\\n'); signal.pause()"
+    program = await provide(mode="stream", command=sys.executable, args=["-S", "-c", deaf])
+    await ready_is_told(program)
+
+    told = await failure(program.run())
+
+    assert (type(told), told.code) == (Retry, "program_died")
+    assert "by this worker (it closed its stdin)" in told.message
+
+
+async def test_a_program_that_closed_its_stdin_may_still_answer_what_it_read(provide):
+    last = 'read -r line; exec <&-; printf \'{"log":"deaf"}\\n\'; sleep 0.2; echo \'{"status":1}\''
+    program = await provide(mode="stream", command="bash", args=["-c", last])
+
+    assert await program.status() == b"1"
+
+
+async def test_a_program_that_closed_its_stdout_gets_no_more_requests(provide, runtime, until):
+    program = await provide(**puppet(processes=2))
+    await until(lambda: runtime.counters.spawned == 2)
+    closing = asyncio.ensure_future(program.run(do("close")))
+    await until(lambda: any(peer.in_flight for peer in program.provider.view().pools[0].processes))
+
+    answers = [await program.status(do("echo", n=n)) for n in range(4)]
+
+    assert answers == [do("echo", n=n) for n in range(4)]
+    assert (await closing).failure.code == "program_died"
+
+
+HAUNTED = r"""
+import json, os, sys
+print('{"hello":{"cancel":true}}', flush=True)
+given_up = False
+for line in sys.stdin:
+    request = json.loads(line)
+    given_up = given_up or "cancel" in request
+    if "cancel" in request or request["spec"] == "hang": continue
+    if given_up: os._exit(3)
+    print(json.dumps({"id": request["id"], "status": request["spec"]}), flush=True)
+"""
+
+
+async def test_a_request_is_not_blamed_for_a_death_that_one_which_was_given_up_may_have_caused(provide, runtime):
+    program = await provide(mode="stream", command=sys.executable, args=["-S", "-c", HAUNTED], concurrency=2)
+    assert (await failure(program.run(b'"hang"', seconds=0.2))).code == "deadline_exceeded"
+
+    assert await program.status(b"1", name="innocent") == b"1"
+
+    assert runtime.counters.spawned == 2
+
+
+async def test_a_process_that_can_t_be_ended_is_waited_for_no_longer(provide, runtime, alive, monkeypatch):
+    monkeypatch.setattr(stop, "REAP_SECONDS", 0.05)
+    program = await provide(mode="stream", command="sleep", args=["600"], grace_seconds=0.05)
+    with monkeypatch.context() as elsewhere:  # as for a program that became another user
+        elsewhere.setattr(os, "killpg", refuse)
+
+        assert (await failure(program.run(seconds=0.1))).code == "deadline_exceeded"
+        assert (await failure(program.run(seconds=0.1))).code == "deadline_exceeded"
+        await program.provider.close()
+
+        assert runtime.counters.unstoppable >= 2
+
+
+def refuse(*_):
+    raise PermissionError
+
+
+async def ready_is_told(program):
+    told = asyncio.Event()
+    program.provider.on_ready_change = told.set
+    await asyncio.wait_for(told.wait(), 30)
