@@ -94,7 +94,7 @@ CUT = """line = json.dumps({"id": message["id"]} | answered(message), ensure_asc
         print(line.splitlines()[0], flush=True)"""
 GLUED = """status = '' if "deleteRequested" in line else f', "status": {{"text": "{text(message)}"}}'
         print(f'{{"id": "{message["id"]}"{status}}}', flush=True)"""
-SLOPPY = """
+SLOPPY = r"""
 waiting, held = [], []
 def lines():
     rest = b""
