@@ -14,7 +14,18 @@ from stdworker.bridge.redact import SECRET_BYTES_MAX, SharedRedactor, shown_tail
 from stdworker.bridge.result import response_failure, timeout_failure
 from stdworker.errors import ResponseError, Retry, TaskFailure, Terminal
 from stdworker.framing.lines import LineBuffer, Overlong
-from stdworker.framing.messages import Answer, Broken, Hello, Log, Message, Progress, Ready, Stray, read_line
+from stdworker.framing.messages import (
+    Answer,
+    Broken,
+    Hello,
+    Log,
+    Message,
+    Progress,
+    Ready,
+    Stray,
+    read_line,
+    repeated_id,
+)
 from stdworker.framing.request import PROTOCOL, SHUTDOWN_LINE, cancel_line, config_line
 from stdworker.framing.response import excerpt
 from stdworker.framing.session import Action, Session
@@ -240,6 +251,10 @@ class Conversation:
 
     def _on_nobodys(self, answer: Answer) -> None:
         """An answer that can't be matched: late, a second one, or without an id that it needs."""
+        repeated = repeated_id(answer)
+        if repeated is not None:
+            self._on_broken(repeated)
+            return
         self._program.runtime.counters.dropped_answers += 1
         if answer.id is not None:
             self._log.host(logging.WARNING, f"dropped an answer with the id {answer.id!r}: nothing in flight has it")

@@ -121,6 +121,18 @@ def read_line(line: bytes | Overlong, *, line_bytes_max: int = 0, explained: boo
     return read_notice(line) or Answer(route.id if isinstance(route.id, str) else None, line)
 
 
+def repeated_id(answer: Answer) -> Broken | None:
+    """An answer that nobody waits for may have a second id, of a request that does wait."""
+    if answer.id is None or answer.document.count(b'"id"') < 2:
+        return None
+    try:
+        check(answer.document)
+    except JsonError as error:
+        if error.path == "/id":
+            return Broken(None, ResponseError(f"{error.message}; {shown(answer.document)}", code=error.code))
+    return None
+
+
 def read_notice(line: bytes) -> Notice | Stray | None:
     """The notice in a line; None when it is none, `Stray` when it is one that says nothing legal."""
     names = members(line)
