@@ -42,7 +42,7 @@ class Waiting:
                 if record is None or self.satisfied(record) or (self.gone and await self.gone()):
                     return record
                 if now() >= deadline:
-                    raise self.too_late(record, timeout_seconds)
+                    raise self.too_late(record)
                 await self.stirred(watch, min(now() + LOOK_SECONDS, deadline))
 
     async def stirred(self, watch: Watch, look_at: float) -> None:
@@ -83,7 +83,7 @@ class Waiting:
     def concerns(self, hint: Hint) -> bool:
         return hint.topic == "resource" and hint.ref in (None, self.ref)
 
-    def too_late(self, record: ResourceRecord, timeout_seconds: float) -> Refused:
+    def too_late(self, record: ResourceRecord) -> Refused:
         why = culprit(record)
-        told = f"{self.ref} is {record.phase}, not {self.condition}, after {timeout_seconds:g} s"
+        told = f"{self.ref} is {record.phase}, not {self.condition}"
         return Refused(408, "timeout", f"{told}: {why}" if why else told)
