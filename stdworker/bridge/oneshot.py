@@ -31,7 +31,6 @@ from stdworker.process.stop import terminate
 from stdworker.process.tail import Tail
 
 LINGER_SECONDS = 1.0  # how long a descendant that holds stdout may still add a response after the leader's exit
-PIPE_BYTES_MAX = 1 << 20  # the most that Linux keeps in a pipe
 
 _NOTICE = re.compile(rb'[ \t]*\{[ \t]*"(?:log|progress|ready|reason|hello)"')
 
@@ -100,7 +99,7 @@ class _Listener:
             timer.cancel()
         self._process.exited.remove_done_callback(self._on_exit)
         if self._process.stderr is not None:
-            self._process.stderr.drain(PIPE_BYTES_MAX)
+            self._process.stderr.drain()
         self._log.end()
 
     def _arm(self, end: End, seconds: float | None) -> None:
@@ -159,7 +158,7 @@ class _Listener:
     def _on_exit(self, _: asyncio.Future[Exit]) -> None:
         stdout = self._process.stdout
         assert stdout is not None
-        stdout.drain(PIPE_BYTES_MAX)
+        stdout.drain()
         if stdout.closed or is_whole(bytes(self._kept + self._lines.unfinished)):
             self._finish(End.EXITED)
         else:

@@ -18,8 +18,8 @@ P = TypeVar("P", bound=asyncio.BaseProtocol)
 
 CONNECT_SECONDS = 5.0
 SILENT_PEER_SECONDS = 30  # after which a TCP connection to a host that vanished is given up
-PROBE_IDLE_SECONDS = 15
-PROBE_INTERVAL_SECONDS = 5
+KEEPALIVE_IDLE_SECONDS = 15
+KEEPALIVE_INTERVAL_SECONDS = 5
 
 _SILENT_HINT = "if it does answer, its output may wait in a buffer: flush it after each line"
 _REASONS = {
@@ -158,8 +158,8 @@ class SocketConnection(Peer, asyncio.Protocol):
 def _notice_vanished_host(found: socket.socket) -> None:
     """Unanswered probes, and unacknowledged data, end a connection."""
     found.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-    found.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, PROBE_IDLE_SECONDS)
-    found.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, PROBE_INTERVAL_SECONDS)
+    found.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, KEEPALIVE_IDLE_SECONDS)
+    found.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, KEEPALIVE_INTERVAL_SECONDS)
     found.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, SILENT_PEER_SECONDS * 1_000)
 
 

@@ -16,7 +16,6 @@ from stdworker.process.exits import Exit
 from stdworker.process.spawn import Process
 from stdworker.process.stop import Step, terminate
 
-PIPE_BYTES_MAX = 1 << 20  # the most that Linux keeps in a pipe
 HALF_CLOSED_SECONDS = 1.0  # a program that closed its stdin or stdout has this long to end by itself
 DIAGNOSIS_CHARACTERS_MAX = 1_000  # of stderr, in why a kind is not ready
 
@@ -104,8 +103,8 @@ class StreamProcess(Peer):
     def _on_exit(self, exited: asyncio.Future[Exit]) -> None:
         assert self._process.stdout is not None
         assert self._process.stderr is not None
-        self._process.stdout.drain(PIPE_BYTES_MAX)
-        self._process.stderr.drain(PIPE_BYTES_MAX)
+        self._process.stdout.drain()
+        self._process.stderr.drain()
         self._said.end()
         if not self._stopping:
             self._stopping = True

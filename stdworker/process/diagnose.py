@@ -144,9 +144,5 @@ def _machine(head: bytes) -> int:
 
 def crlf_shebang(path: str) -> bool:
     """Does the `#!` line end in CR? `#!/usr/bin/env bash` then fails inside env, as exit status 127."""
-    try:
-        with Path(path).open("rb") as opened:
-            line = opened.readline(HEAD_BYTES)
-    except OSError:
-        return False
-    return line.startswith(b"#!") and line.endswith(b"\r\n")
+    line = _head(path).split(b"\n", 1)[0]
+    return line.startswith(b"#!") and line.endswith(b"\r")

@@ -7,6 +7,7 @@ import os
 from collections.abc import Callable
 
 READ_BYTES = 262_144  # read at once; other pipes get their turn in between
+PIPE_BYTES_MAX = 1 << 20  # the most that Linux keeps in a pipe
 
 
 class PipeReader:
@@ -27,9 +28,9 @@ class PipeReader:
         os.set_blocking(self._fd, False)
         loop.add_reader(self._fd, self._read)
 
-    def drain(self, bytes_max: int) -> None:
-        """Read what is in the pipe now, at most `bytes_max`, without waiting for more."""
-        left = bytes_max
+    def drain(self) -> None:
+        """Read what is in the pipe now, without waiting for more; what is written meanwhile only up to a bound."""
+        left = PIPE_BYTES_MAX
         while left > 0 and not self.closed:
             count = self._read()
             if not count:

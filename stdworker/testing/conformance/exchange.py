@@ -6,6 +6,7 @@ from collections.abc import Iterable, Set
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
+from stdworker.bridge.result import EXIT_TERMINAL
 from stdworker.errors import ResponseError
 from stdworker.framing.document import read_document
 from stdworker.framing.messages import Answer, Broken, Message, Stray
@@ -14,7 +15,6 @@ from stdworker.model.resource import Ref
 from stdworker.process.exits import Exit
 from stdworker.testing.conformance.peer import Peer
 
-EXIT_TERMINAL = 2
 EXITS_OF_SHELLS = (126, 127)  # a command was not executable, or not found: the program itself is broken
 
 

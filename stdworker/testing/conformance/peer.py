@@ -14,7 +14,6 @@ from stdworker.process.exits import Exit
 from stdworker.process.spawn import Process
 from stdworker.process.tail import Tail
 
-PIPE_BYTES_MAX = 1 << 20  # the most that Linux keeps in a pipe
 LINGER_SECONDS = 1.0  # a descendant that outlives the program may still write
 
 
@@ -149,7 +148,7 @@ class ProcessPeer(Peer):
     def _on_exit(self, _: asyncio.Future[Exit]) -> None:
         for reader in (self._process.stdout, self._process.stderr):
             if reader is not None:
-                reader.drain(PIPE_BYTES_MAX)
+                reader.drain()
         self._changed.set()
 
 
