@@ -9,10 +9,12 @@ from pathlib import Path
 import pytest
 
 from stdworker.bridge import oneshot
+from stdworker.bridge import runtime as runtimes
 from stdworker.errors import Released, Retry, Terminal
 from stdworker.model.kind import Stage
 from stdworker.model.outcome import Condition
 from stdworker.model.resource import Resource
+from stdworker.process.spawn import spawn
 
 pytestmark = pytest.mark.anyio
 
@@ -459,6 +461,21 @@ async def test_a_file_that_is_being_written_is_tried_again(provide, script):
     asyncio.get_running_loop().call_later(0.02, writing.close)
 
     assert await program.status() == b"1"
+
+
+async def test_a_file_that_stays_busy_is_given_up_after_five_tries(provide, script, monkeypatch):
+    tries = []
+
+    def counted(command, loop, explain):
+        tries.append(command.path)
+        return spawn(command, loop, explain)
+
+    monkeypatch.setattr(runtimes, "spawn", counted)
+    path = script("#!/bin/sh\n")
+    with Path(path).open("ab"):
+        failure = (await (await provide(command=path)).run()).failure
+
+    assert (type(failure), failure.code, tries) == (Retry, "file_busy", [path] * 5)
 
 
 async def test_an_override_changes_one_task(provide):
