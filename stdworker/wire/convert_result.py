@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import TypeVar
 
-from stdworker.errors import JsonError, Released, Retry, TaskFailure, Terminal
+from stdworker.errors import Released, Retry, TaskFailure, Terminal
 from stdworker.model.json_text import dumps
 from stdworker.model.kind import Stage
 from stdworker.model.outcome import Outcome
@@ -37,18 +37,19 @@ _NOTHING = Outcome()
 def encode_result(lease: Lease, stage: int, result: Result) -> pb.StageComplete:
     """The frame that settles a lease; `stage` is the number as received, known or not.
 
-    An outcome that can't be sent (not JSON, children of a reaction that doesn't compose) settles as a
+    An outcome or a failure that can't be sent (not JSON, children of a reaction that doesn't compose) settles as a
     terminal failure that names the place.
     """
     message = _echo(lease, stage)
-    if result.failure is not None:
-        _fill_failure(message, result.failure)
-        return message
     try:
-        _fill_outcome(message, result.outcome or _NOTHING)
+        if result.failure is not None:
+            _fill_failure(message, result.failure)
+        else:
+            _fill_outcome(message, result.outcome or _NOTHING)
     except Exception as error:  # a provider's own objects may raise anything when they are read
+        what = "outcome" if result.failure is None else "failure"
         message = _echo(lease, stage)
-        _fill_failure(message, Terminal(f"the outcome can't be sent: {error}", reason="BadOutcome"))
+        _fill_failure(message, Terminal(f"the {what} can't be sent: {error}", reason="BadOutcome"))
     return message
 
 
@@ -107,14 +108,10 @@ def _fill_failure(message: pb.StageComplete, failure: TaskFailure) -> None:
     if isinstance(failure, Retry) and failure.after is not None:
         message.retry_after_ms = max(1, round(failure.after * 1_000))
     if failure.status is not None:
-        message.status = _status_beside(failure)
-
-
-def _status_beside(failure: TaskFailure) -> bytes:
-    try:
-        return dumps(failure.status)
-    except JsonError:
-        return b""
+        try:
+            message.status = dumps(failure.status)
+        except Exception as error:
+            message.error_message += f" (its status can't be sent: {plain_text(str(error))})"
 
 
 def _fill_outcome(message: pb.StageComplete, outcome: Outcome) -> None:

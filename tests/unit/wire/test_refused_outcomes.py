@@ -97,3 +97,18 @@ def test_an_endless_message_is_cut_and_says_how_long_it_was():
 
     assert len(failure.message) < FAILURE_CHARACTERS_MAX + 100
     assert failure.message.endswith(f"… ({10 * FAILURE_CHARACTERS_MAX} characters)")
+
+
+def test_a_failure_is_told_though_its_status_can_t_be():
+    failure = reported(failure=Retry("busy", status={"a": [float("nan")]}))
+
+    assert isinstance(failure, Retry)
+    assert failure.message.startswith("busy (its status can't be sent: /a/0: ")
+
+
+@pytest.mark.parametrize("failure", [Terminal(7), Retry("busy", reason=7), Retry("busy", after=float("inf"))])
+def test_a_failure_made_of_wrong_types_is_a_failure_that_says_so(failure):
+    found = reported(failure=failure)
+
+    assert isinstance(found, Terminal)
+    assert found.message.startswith("the failure can't be sent: ")
