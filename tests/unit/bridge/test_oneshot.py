@@ -11,6 +11,7 @@ import pytest
 from stdworker.bridge import oneshot
 from stdworker.bridge import runtime as runtimes
 from stdworker.errors import Released, Retry, Terminal
+from stdworker.model.json_text import RawJson
 from stdworker.model.kind import Stage
 from stdworker.model.outcome import Condition
 from stdworker.model.resource import Resource
@@ -118,6 +119,12 @@ async def test_an_error_carries_reason_delay_and_status(provide):
     failure = (await (await provide(**bash(f"echo '{answer}'"))).run()).failure
 
     assert (failure.message, failure.reason, failure.after, failure.status) == ("busy", "Busy", 7, b'{"seen":1}')
+
+
+async def test_the_status_that_comes_with_a_bad_exit_status_is_kept(provide):
+    for text in ('{"status":{"seen":1}}', '{"error":{"message":"busy"},"status":{"seen":1}}'):
+        failure = (await (await provide(**bash(f"echo '{text}'; exit 1"))).run()).failure
+        assert failure.status == b'{"seen":1}'
 
 
 async def test_a_failure_shows_the_end_of_stderr(provide):
@@ -492,9 +499,15 @@ async def test_an_override_of_a_sealed_key_is_terminal(provide):
     assert (await program.run(override={"settings": {}})).failure is None
 
 
-async def test_a_kind_file_s_config_lies_under_the_broker_s(provide):
-    from stdworker.model.json_text import RawJson
+async def test_a_kind_file_says_itself_what_is_sealed(provide):
+    base = RawJson(b'{"sealed":["args"]}')
+    program = await provide({"base_config": base, "sealed_by_default": True}, command="true", settings={})
 
+    assert (await program.run(override={"args": []})).failure.code == "sealed_key"
+    assert (await program.run(override={"env": {"A": "1"}})).failure is None
+
+
+async def test_a_kind_file_s_config_lies_under_the_broker_s(provide):
     base = RawJson(b'{"command":"jq","args":["-c","{status: .config}"],"settings":{"a":1,"b":1}}')
     program = await provide({"base_config": base}, settings={"b": 2})
 

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from stdworker.bridge import conversation, stream
+from stdworker.bridge import conversation, stream, supervision
 from stdworker.errors import Released, Retry, Terminal
 from stdworker.process import stop
 
@@ -171,6 +171,14 @@ async def test_a_bad_answer_that_names_its_request_harms_no_other(provide):
     await program.run(do("release"))
 
     assert (await other).failure is None
+
+
+async def test_a_bad_answer_to_nobody_is_dropped_and_harms_no_request(provide, runtime):
+    program = await provide(**puppet())
+
+    assert await program.status(say('{"id":"nobody","status":NaN}\n{"id":"$ID","status":1}')) == b"1"
+
+    assert runtime.counters.dropped_answers == 1
 
 
 async def test_an_answer_over_several_lines_is_explained_and_the_next_request_works(provide):
@@ -437,6 +445,17 @@ async def test_a_poisonous_resource_doesn_t_keep_the_others_waiting(provide, mon
         assert await program.status(do("echo", n=n)) == do("echo", n=n)
 
     assert await program.provider.ready()
+
+
+async def test_resources_that_kill_their_process_now_and_then_don_t_make_the_kind_unready(provide):
+    program = await provide(**puppet())
+
+    for n in range(supervision.DEATHS_MAX + 2):
+        assert (await program.run(do("die"), name=f"r{n}")).failure.code == "program_died"
+        assert await program.status(do("echo", n=n), seconds=5) == do("echo", n=n)
+
+    assert await program.provider.ready()
+    assert not program.provider.view().breaker_open
 
 
 async def test_a_program_that_closes_its_stdout_is_ended(provide, monkeypatch):
