@@ -11,8 +11,8 @@ from stdworker.bridge.flight import LOST, Flight, Lost
 from stdworker.bridge.program import Program
 from stdworker.bridge.programlog import ProgramLog
 from stdworker.bridge.redact import SECRET_BYTES_MAX, SharedRedactor, shown_tail
-from stdworker.bridge.result import response_failure, timeout_failure
-from stdworker.errors import ResponseError, Retry, TaskFailure, Terminal
+from stdworker.bridge.result import flood_failure, response_failure, silence_failure, timeout_failure
+from stdworker.errors import ResponseError, TaskFailure
 from stdworker.framing.lines import LineBuffer, Overlong
 from stdworker.framing.messages import (
     Answer,
@@ -167,8 +167,7 @@ class Conversation:
         self.give_up(flight, "deadline")
 
     def _silent(self, flight: Flight) -> None:
-        text = f"the program reported no progress for {self._program.launch.progress_timeout_seconds:g} s"
-        flight.land(Retry(text, reason="NoProgress", code="progress_timeout"))
+        flight.land(silence_failure(self._program.launch.progress_timeout_seconds or 0.0))
         self.give_up(flight, "deadline")
 
     def _out_of_patience(self, flight: Flight, killed_by: str) -> None:
@@ -338,11 +337,7 @@ class Conversation:
         self._listener.made_room()
 
     def _on_flood(self) -> None:
-        limit = self._program.launch.limits.stdout_bytes
-        text = f"the program printed more than {limit} bytes without an answer (limits.stdout_bytes)"
         alone = len(self._session) <= 1
-        kind = Terminal if alone else Retry
-        hint = "raise limits.stdout_bytes"
-        self.fail(None, kind(text, reason="OutputTooLarge", code="output_too_large", hint=hint))
+        self.fail(None, flood_failure(self._program.launch.limits.stdout_bytes, alone=alone))
         self._listener.retire(killed_by="limit")
         self._listener.kill("limit")

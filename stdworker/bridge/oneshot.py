@@ -14,11 +14,13 @@ from stdworker.bridge.result import (
     EXIT_TERMINAL,
     BridgeResult,
     exit_failure,
+    flood_failure,
     program_failure,
     response_failure,
+    silence_failure,
     timeout_failure,
 )
-from stdworker.errors import ResponseError, Retry, TaskFailure, Terminal
+from stdworker.errors import ResponseError, TaskFailure, Terminal
 from stdworker.framing.document import Document, is_whole, read_document
 from stdworker.framing.lines import LineBuffer, Overlong
 from stdworker.framing.messages import Log, Progress, Stray, read_notice
@@ -184,10 +186,8 @@ class _Listener:
         if end is End.DEADLINE:
             return timeout_failure(max(0.0, self._limit or 0.0), tail, ended)
         if end is End.SILENT:
-            text = f"the program reported no progress for {launch.progress_timeout_seconds:g} s"
-            return Retry(text, reason="NoProgress", code="progress_timeout")
-        text = f"the program printed more than {launch.limits.stdout_bytes} bytes (limits.stdout_bytes)"
-        return Terminal(text, reason="OutputTooLarge", code="output_too_large", hint="raise limits.stdout_bytes")
+            return silence_failure(launch.progress_timeout_seconds or 0.0)
+        return flood_failure(launch.limits.stdout_bytes)
 
     async def _judge(self, ended: Exit, tail: str) -> BridgeResult:
         text = bytes(self._kept)

@@ -15,10 +15,10 @@ from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 
-from stdworker.bridge.account import account
 from stdworker.bridge.program import OFF_LOOP_BYTES, Program
 from stdworker.bridge.redact import Redactor, redact_json
 from stdworker.bridge.result import BridgeResult, as_result
+from stdworker.bridge.result_json import result_members
 from stdworker.bridge.runtime import BridgeRuntime
 from stdworker.model.json_text import RawJson, ascii_line, dumps, join_members, members
 from stdworker.model.secrets import mask, mask_settings
@@ -77,7 +77,7 @@ class Take:
         self._received.append(redact(line.decode("utf-8", "replace")))
 
     def ended(self, result: BridgeResult) -> None:
-        self._ended = account(result)
+        self._ended = result_members(result)
 
     @property
     def size(self) -> int:

@@ -79,6 +79,18 @@ def timeout_failure(seconds: float, tail: str, ended: Exit | None = None) -> Tas
     return Retry(with_tail(message, tail), reason="DeadlineExceeded", code="deadline_exceeded")
 
 
+def silence_failure(seconds: float) -> TaskFailure:
+    """No progress was reported for so long (`progress_timeout_seconds`)."""
+    return Retry(f"the program reported no progress for {seconds:g} s", reason="NoProgress", code="progress_timeout")
+
+
+def flood_failure(bytes_max: int, *, alone: bool = True) -> TaskFailure:
+    """It printed more than `limits.stdout_bytes`. With others in flight nobody knows for whom: try again."""
+    kind = Terminal if alone else Retry
+    text = f"the program printed more than {bytes_max} bytes (limits.stdout_bytes)"
+    return kind(text, reason="OutputTooLarge", code="output_too_large", hint="raise limits.stdout_bytes")
+
+
 def with_tail(message: str, tail: str) -> str:
     """The first line carries the last thing that stderr said, for whoever sees one line only; more of it follows."""
     lines = tail.rstrip().splitlines()

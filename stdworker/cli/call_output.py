@@ -7,9 +7,9 @@ import statistics
 from collections.abc import Iterator, Sequence
 
 from stdworker.bridge import BridgeResult
-from stdworker.bridge.account import SUCCESS, TERMINAL, TRANSIENT, account, outcome_members, verdict
 from stdworker.bridge.programlog import log as program_log
 from stdworker.bridge.result import STDERR
+from stdworker.bridge.result_json import SUCCESS, TERMINAL, TRANSIENT, outcome_members, result_members, verdict
 from stdworker.errors import TaskFailure
 from stdworker.model.json_text import ascii_line, join_members
 from stdworker.process.exits import Exit
@@ -23,7 +23,7 @@ def exit_status(result: BridgeResult) -> int:
 
 def as_json(result: BridgeResult) -> str:
     """One line of ASCII; the program's documents keep their tokens."""
-    return ascii_line(join_members(account(result))).decode("ascii")
+    return ascii_line(join_members(result_members(result))).decode("ascii")
 
 
 def as_text(result: BridgeResult) -> str:

@@ -13,9 +13,9 @@ from pathlib import Path
 import click
 
 from stdworker.bridge import BridgeResult, BridgeRuntime, ProgramProvider
-from stdworker.bridge.account import account
 from stdworker.bridge.recorded import Recorded, read_record
 from stdworker.bridge.redact import Redactor, redact_json
+from stdworker.bridge.result_json import result_members
 from stdworker.cli.logs import log_as_asked
 from stdworker.cli.program_arguments import GivenProgram, ProgramCommand, read_config
 from stdworker.cli.signals import until_interrupted
@@ -125,7 +125,7 @@ class Replayer:
 
 
 def _outcome(result: BridgeResult, redact: Redactor) -> dict[str, RawJson]:
-    told = account(result)
+    told = result_members(result)
     return {
         "result": told["result"],
         "error": _compared(told["error"], result),
@@ -169,7 +169,7 @@ def _as_json(replayed: Replayed) -> str:
         "why": dumps(replayed.why),
         "differences": RawJson(b"[" + b",".join(changes) + b"]"),
         "redacted": dumps(list(replayed.hidden)),
-        "replayed": join_members(account(replayed.result)) if replayed.result else _NULL,
+        "replayed": join_members(result_members(replayed.result)) if replayed.result else _NULL,
     }
     return ascii_line(join_members(told)).decode()
 

@@ -19,7 +19,7 @@ def verdict(result: BridgeResult) -> str:
     return TERMINAL if result.failure.terminal else TRANSIENT
 
 
-def account(result: BridgeResult) -> dict[str, RawJson]:
+def result_members(result: BridgeResult) -> dict[str, RawJson]:
     """The members of the object, in order."""
     failure, ended = result.failure, result.exit
     return {
