@@ -299,6 +299,14 @@ def test_a_malformed_kind_file_is_one_clear_line(program, tmp_path):
     assert done.stderr.count("\n") == 1
 
 
+def test_a_program_that_wants_no_work_is_called_all_the_same(program):
+    body = """echo '{"ready":false,"reason":"no license"}'; while read -r request; do echo '{"status":1}'; done"""
+
+    status, found = told("--mode", "stream", program(body))
+
+    assert (status, found["outcome"]) == (0, {"status": 1})
+
+
 def test_repeated_tasks_share_one_process_in_stream_mode(program):
     done = call("--mode", "stream", "--repeat", "3", "--output", "json", program(STREAM))
 

@@ -239,12 +239,15 @@ async def test_what_may_be_printed_is_counted_for_each_request_not_for_the_proce
     held.cancel()
 
 
-async def test_a_flood_without_an_answer_is_cut_and_named(provide):
-    program = await provide(mode="stream", command="yes", limits={"stdout_bytes": 1_000_000})
+async def test_a_flood_without_an_answer_is_cut_and_named_and_the_next_request_runs(provide, runtime):
+    program = await provide(**puppet(limits={"stdout_bytes": 100_000}))
 
-    told = await failure(program.run())
+    result = await program.run(say("flood\n" * 100_000))
 
-    assert told.code in ("output_too_large", "program_died")
+    assert (type(result.failure), result.failure.code) == (Terminal, "output_too_large")
+    assert result.failure.hint == "raise limits.stdout_bytes"
+    assert await program.status(do("echo")) == do("echo")
+    assert runtime.counters.spawned == 2
 
 
 # ---- time ----
