@@ -92,7 +92,7 @@ class Places:
         self._checked_at = now
         try:
             current = self._source.signature()
-        except ConfigError:
+        except StdworkerError:
             return
         self._replacing = self._outdated(current) is not None
         self.start()

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from stdworker.errors import ConfigError
+from stdworker.errors import ConfigError, Retry
 
 ID_MAX = (1 << 32) - 2  # the number above means "no change"
 
@@ -36,7 +36,8 @@ class Account:
 def find_account(user: str | None, group: str | None) -> Account:
     """Look up both, names or numbers.
 
-    Raises ConfigError when there is no such one, the worker isn't root, or the system has no tool for it.
+    Raises ConfigError when there is no such one, the worker isn't root, or the system has no tool for it; Retry when
+    the host can't look now.
     """
     found: _Found = (None, None, (), {}) if user is None else _user(user)
     uid, gid, groups, variables = found
@@ -77,6 +78,7 @@ def _user(user: str) -> _Found:
     try:
         found = pwd.getpwuid(int(user)) if user.isdecimal() else pwd.getpwnam(user)
     except (KeyError, OverflowError):
+        _require_a_descriptor()
         if not user.isdecimal() or int(user) > ID_MAX:
             raise _unknown("user", user, (entry.pw_name for entry in pwd.getpwall())) from None
         return int(user), None, (), {"HOME": "/", "USER": user, "LOGNAME": user}
@@ -90,7 +92,17 @@ def _group(group: str) -> int:
     try:
         return grp.getgrnam(group).gr_gid
     except KeyError:
+        _require_a_descriptor()
         raise _unknown("group", group, (entry.gr_name for entry in grp.getgrall())) from None
+
+
+def _require_a_descriptor() -> None:
+    """A host that has none left can't look anybody up, and the standard library takes that for an unknown name."""
+    try:
+        os.close(os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC))
+    except OSError as error:
+        text = f"the host can't look up users now: {error.strerror}"
+        raise Retry(text, code="spawn_refused", reason="SpawnRefused") from None
 
 
 def _unknown(key: str, name: str, names: Iterable[str]) -> ConfigError:

@@ -63,7 +63,13 @@ def require_startable(command: Command) -> None:
     A launcher would run a text without `#!` by a shell, and say nothing but an exit status about the rest. Where the
     kernel was taught other formats (binfmt_misc), files of these are left to it.
     """
-    if not os.access(command.path, os.X_OK) or not _is_startable(_head(command.path)):
+    try:
+        head = _read_head(command.path)
+    except OSError as error:
+        if error.errno in _BUSY_HOST:
+            raise diagnose(error, command) from None
+        head = b""
+    if not os.access(command.path, os.X_OK) or not _is_startable(head):
         raise _about_file(OSError(errno.ENOEXEC, os.strerror(errno.ENOEXEC)), command.path)
 
 
@@ -86,10 +92,14 @@ def _knows_other_formats() -> bool:
 
 def _head(path: str) -> bytes:
     try:
-        with Path(path).open("rb") as opened:
-            return opened.read(HEAD_BYTES)
+        return _read_head(path)
     except OSError:
         return b""
+
+
+def _read_head(path: str) -> bytes:
+    with Path(path).open("rb") as opened:
+        return opened.read(HEAD_BYTES)
 
 
 def _about_file(error: OSError, path: str) -> ConfigError:

@@ -42,9 +42,11 @@ class Guardian:
         self._tell(b"+%d\n" % group)
 
     def remove(self, group: int) -> None:
+        """If it was killed and can't be started again now, the next `add` tries to."""
         self._groups.discard(group)
         if self._process is not None:
-            self._tell(b"-%d\n" % group)
+            with suppress(OSError):
+                self._tell(b"-%d\n" % group)
 
     async def close(self) -> None:
         """End the guardian; when groups are still on its list, it kills them and all that has the mark."""
@@ -70,6 +72,7 @@ class Guardian:
             self._process.kill()
             with suppress(OSError), self._process:
                 pass
+            self._process = None
         self._process = _start(self._mark)
         assert self._process.stdin is not None
         os.set_blocking(self._process.stdin.fileno(), False)

@@ -8,6 +8,7 @@ import resource
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -97,6 +98,50 @@ async def test_a_worker_out_of_descriptors_stays_up_and_goes_on_once_it_has_some
     assert result.failure is None or (type(result.failure), result.failure.code) == (Retry, "spawn_refused")
     assert result.failure is None or free < 18
     assert (await program.run()).failure is None
+
+
+@pytest.mark.parametrize("free", [0, 1, 2, 3, 6])
+@pytest.mark.parametrize(
+    "config",
+    [
+        {"limits": {"cpu_seconds": 9, "memory_bytes": 1 << 30}},
+        pytest.param(
+            {"user": "nobody", "group": "nogroup"}, marks=pytest.mark.skipif(os.geteuid() != 0, reason="root")
+        ),
+    ],
+    ids=["limits", "user"],
+)
+async def test_a_lack_of_descriptors_is_no_mistake_in_the_config(provide, config, free):
+    program = await provide(command="true", **config)
+
+    with only_descriptors(free):
+        failure = (await program.run()).failure
+
+    assert (type(failure), failure.code) == (Retry, "spawn_refused")
+    assert (await program.run()).failure is None
+
+
+@pytest.mark.parametrize("mode", ["oneshot", "stream"])
+async def test_a_program_that_ends_while_its_guardian_can_t_be_replaced_has_its_result(
+    provide, runtime, until, tmp_path, mode
+):
+    os.mkfifo(tmp_path / "go")
+    go = os.open(tmp_path / "go", os.O_RDWR)
+    waits = f"read -r _; touch {tmp_path}/waits; read -r _ <{tmp_path}/go; exit 3"
+    program = await provide(mode=mode, command="bash", args=["-c", waits])
+    running = asyncio.create_task(program.run())
+    await until((tmp_path / "waits").exists)
+    guardian = runtime._guardian.pid
+    os.kill(guardian, signal.SIGKILL)
+    await until(lambda: "zombie" in Path(f"/proc/{guardian}/status").read_text())
+
+    with only_descriptors(0):
+        os.write(go, b"go\n")
+        result = await running
+
+    os.close(go)
+    assert result.exit.code == 3
+    assert (await program.run(seconds=0.2)).failure.code == "deadline_exceeded"
 
 
 @pytest.mark.parametrize("number", [errno.EAGAIN, errno.ENOMEM, errno.ENFILE])
