@@ -15,6 +15,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from stdworker.cli.terminal import PIPE_COLUMNS, plain
+
 PHASE_STYLES = {
     "Ready": "green",
     "Reconciling": "cyan",
@@ -25,7 +27,6 @@ PHASE_STYLES = {
     "Deleting": "bright_black",
 }
 RARE = ("PROGRESS", "WHY NOT READY")  # headings of columns that mostly are empty
-PIPE_COLUMNS = 100_000  # nobody's terminal: nothing is cut
 
 
 def console() -> Console:
@@ -54,11 +55,6 @@ def table(headings: Sequence[str], rows: Iterable[Sequence[str | Text]], empty: 
         show(made)
     else:
         click.echo(empty, err=True)
-
-
-def plain(text: str) -> str:
-    """Text that a program may have written, without what a terminal would obey."""
-    return "".join(c if c.isprintable() or c == "\n" else "?" for c in text)
 
 
 def _one_line(cell: str | Text) -> Text:

@@ -14,7 +14,7 @@ from rich.status import Status
 from rich.text import Text
 
 from stdworker.cli.conctl_client import Client, Failed
-from stdworker.cli.conctl_output import plain
+from stdworker.cli.terminal import plain
 
 LOOK_SECONDS = 1.0
 GRACE_SECONDS = 10.0  # for the answer of a wait to arrive

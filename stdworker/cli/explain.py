@@ -15,6 +15,7 @@ import click
 
 from stdworker.cli.explain_layers import BUILT_IN, DEFAULT, KIND_FILE, OVERRIDE, Explained, Mistake, explain_layers
 from stdworker.cli.program_arguments import GivenProgram, read_config
+from stdworker.cli.terminal import aligned
 from stdworker.errors import ConfigError
 from stdworker.model.json_text import RawJson, ascii_line, dumps, join_elements, join_members, loads, members
 from stdworker.model.kind import KIND, RESOURCE_NAME, KindVersion
@@ -194,7 +195,7 @@ def _lines(subject: Subject, explained: Explained) -> Iterator[str]:
     yield ""
     rows = [(leaf.path, _short(leaf.value), leaf.layer, _replaced(leaf.replaced)) for leaf in explained.leaves]
     said = [row for row in rows if row[2] != BUILT_IN or row[3]]
-    yield from _aligned([HEADINGS, *said, *(row for row in rows if row not in said)])
+    yield from aligned([HEADINGS, *said, *(row for row in rows if row not in said)])
     yield ""
     config = "nothing" if explained.config is None else explained.config.decode()
     yield f"The program gets as config: {config}"
@@ -211,9 +212,3 @@ def _replaced(replaced: Sequence[tuple[str, RawJson]]) -> str:
 def _short(value: RawJson) -> str:
     text = ascii_line(value).decode()
     return text if len(text) <= SHOWN_CHARACTERS_MAX else f"{text[:SHOWN_CHARACTERS_MAX]}…"
-
-
-def _aligned(rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    for row in rows:
-        yield "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()

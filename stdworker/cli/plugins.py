@@ -6,12 +6,13 @@ import json
 import logging
 import os
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator
 from textwrap import indent
 from typing import Any
 
 import click
 
+from stdworker.cli.terminal import aligned
 from stdworker.errors import PluginError
 from stdworker.host.loader import Plugin, Plugins
 from stdworker.model.json_text import ascii_line
@@ -87,7 +88,7 @@ def _document(plugin: Plugin) -> dict[str, Any]:
 
 def _show_table(found: Plugins) -> None:
     rows = [row for plugin in found for row in _rows(plugin)]
-    for line in _aligned([HEADINGS, *rows]):
+    for line in aligned([HEADINGS, *rows]):
         click.echo(line)
     for plugin in found:
         for pair, served in plugin.kinds.items():
@@ -110,9 +111,3 @@ def _rows(plugin: Plugin) -> Iterator[tuple[str, ...]]:
         yield *origin, str(pair), served.mode or "-", served.path or "-", served.declared_by or "-"
     if not plugin.kinds:
         yield *origin, "broken" if plugin.errors else "nothing", "", "", ""
-
-
-def _aligned(rows: Sequence[Sequence[str]]) -> Iterable[str]:
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    for row in rows:
-        yield "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()

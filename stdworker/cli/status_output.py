@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import shutil
-import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from textwrap import wrap
 from typing import Any
 
-PIPE_COLUMNS = 100_000  # nobody's terminal: nothing is cut
+from stdworker.cli.terminal import aligned, columns, plain
 
 Row = Sequence[str]
 Seen = Mapping[str, Any]
@@ -22,7 +20,7 @@ def one_worker(worker: Seen) -> Iterable[str]:
 def several_workers(workers: Sequence[Seen]) -> Iterable[str]:
     """A line for each."""
     headings = ("PID", "VERSION", "UP", "BROKER", "STATE", "READY", "IN FLIGHT")
-    yield from _fitted(_aligned([headings, *map(_short, workers)]))
+    yield from _fitted(aligned([headings, *map(_short, workers)]))
     yield "(--pid PID shows one of them)"
 
 
@@ -70,7 +68,7 @@ def _broker(broker: Seen) -> Iterator[str]:
 def _kinds(kinds: Sequence[Seen]) -> Iterator[str]:
     headings = ("KIND", "STATE", "RUN", "WAIT", "CREDIT", "OK", "RETRY", "FAILED", "RELEASED", "MODE", "CONFIG")
     yield ""
-    yield from _aligned([headings, *map(_kind, kinds)])
+    yield from aligned([headings, *map(_kind, kinds)])
     for kind in kinds:
         if kind["reason"]:
             yield from _wrapped(f"  {_name(kind)}: {kind['reason']}")
@@ -95,7 +93,7 @@ def _processes(kinds: Sequence[Seen]) -> Iterator[str]:
     rows = [row for kind in kinds for pool in _program(kind).get("pools", ()) for row in _pool(kind, pool)]
     if rows:
         yield ""
-        yield from _aligned([("PROGRAM", "CONFIG", "PROCESS", "UP", "RUN", "ANSWERED", "RESTARTS"), *rows])
+        yield from aligned([("PROGRAM", "CONFIG", "PROCESS", "UP", "RUN", "ANSWERED", "RESTARTS"), *rows])
 
 
 def _pool(kind: Seen, pool: Seen) -> Iterator[Row]:
@@ -112,7 +110,7 @@ def _pool(kind: Seen, pool: Seen) -> Iterator[Row]:
 def _tasks(tasks: Sequence[Seen]) -> Iterator[str]:
     if tasks:
         yield ""
-        yield from _aligned([("SLOWEST TASKS", "STAGE", "FOR", "PROGRESS"), *map(_task, tasks)])
+        yield from aligned([("SLOWEST TASKS", "STAGE", "FOR", "PROGRESS"), *map(_task, tasks)])
 
 
 def _task(task: Seen) -> Row:
@@ -135,24 +133,13 @@ def duration(seconds: float) -> str:
     return f"{hours}h{minutes % 60}m" if hours < 24 else f"{days}d{hours % 24}h"
 
 
-def _aligned(rows: Sequence[Row]) -> Iterator[str]:
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    for row in rows:
-        yield "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
-
-
-def _columns() -> int:
-    return shutil.get_terminal_size().columns if sys.stdout.isatty() else PIPE_COLUMNS
-
-
 def _wrapped(sentence: str) -> Iterable[str]:
     """What must be read to its end."""
-    return wrap(sentence, _columns(), subsequent_indent="    ", drop_whitespace=True)
+    return wrap(sentence, columns(), subsequent_indent="    ", drop_whitespace=True)
 
 
 def _fitted(lines: Iterable[str]) -> Iterator[str]:
     """No line longer than the terminal, and nothing in it that a terminal would obey: programs wrote parts of it."""
-    columns = _columns()
-    for line in lines:
-        plain = "".join(c if c.isprintable() else "?" for c in line)
-        yield plain if len(plain) <= columns else f"{plain[: columns - 1]}…"
+    width = columns()
+    for line in (plain(line).replace("\n", "?") for line in lines):
+        yield line if len(line) <= width else f"{line[: width - 1]}…"

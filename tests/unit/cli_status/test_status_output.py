@@ -7,7 +7,7 @@ import os
 import pytest
 from click.testing import CliRunner
 
-from stdworker.cli import status, status_output
+from stdworker.cli import status, terminal
 from stdworker.cli.status_output import duration, one_worker, several_workers
 
 KIND = {
@@ -139,8 +139,8 @@ def test_several_workers_are_a_line_each():
 
 
 def test_on_a_terminal_no_line_is_longer_than_it_is_wide(monkeypatch):
-    monkeypatch.setattr(status_output.sys.stdout, "isatty", lambda: True, raising=False)
-    monkeypatch.setattr(status_output.shutil, "get_terminal_size", lambda: os.terminal_size((40, 24)))
+    monkeypatch.setattr(terminal.sys.stdout, "isatty", lambda: True, raising=False)
+    monkeypatch.setattr(terminal.shutil, "get_terminal_size", lambda: os.terminal_size((40, 24)))
     lines = text(WORKER).splitlines()
     assert max(map(len, lines)) == 40
     assert any(line.endswith("…") for line in lines)
