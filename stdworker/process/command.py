@@ -12,6 +12,23 @@ from stdworker.errors import ConfigError
 from stdworker.process.confinement import Confinement
 
 WATCHED_FILES_MAX = 8
+SCRIPTS = {
+    ".awk",
+    ".cjs",
+    ".jar",
+    ".jq",
+    ".js",
+    ".lua",
+    ".mjs",
+    ".php",
+    ".pl",
+    ".py",
+    ".pyz",
+    ".rb",
+    ".sed",
+    ".sh",
+    ".ts",
+}
 
 Signature = tuple[tuple[str, int, int, int], ...]
 
@@ -61,18 +78,26 @@ def _refuse_nul(texts: Mapping[str, str]) -> None:
 
 
 def signature(command: Command) -> Signature:
-    """Identity, size and time of the program file and of the arguments that are files: `node server.js` too."""
+    """Identity, size and time of the program file and of the scripts among its arguments: `node server.js` too.
+
+    Not of every file: one that the program writes, a database or a log, would replace it again and again.
+    """
     base = Path(command.cwd or os.curdir)
     files = [Path(command.path), *(base / argument for argument in command.arguments[: WATCHED_FILES_MAX - 1])]
-    return tuple(found for file in files if (found := _signature(file)) is not None)
+    found = [(file, status) for file in files if (status := _status(file)) is not None]
+    return tuple(
+        (str(file), status.st_ino, status.st_size, status.st_mtime_ns)
+        for file, status in found
+        if status.st_mode & 0o111 or file.suffix.lower() in SCRIPTS
+    )
 
 
-def _signature(file: Path) -> tuple[str, int, int, int] | None:
+def _status(file: Path) -> os.stat_result | None:
     try:
         found = file.stat()
     except (OSError, ValueError):
         return None
-    return (str(file), found.st_ino, found.st_size, found.st_mtime_ns) if stat.S_ISREG(found.st_mode) else None
+    return found if stat.S_ISREG(found.st_mode) else None
 
 
 def _absolute(path: str) -> str:

@@ -104,6 +104,13 @@ async def test_large_requests_and_answers_pass(provide):
     assert await asyncio.gather(*(program.status(spec) for _ in range(4))) == [spec] * 4
 
 
+async def test_the_environment_of_a_persistent_program_names_its_kind_and_no_resource(provide):
+    loop = 'while read -r line; do echo "{\\"status\\":\\"${!STDWORKER_*}\\"}"; done'
+    program = await provide(mode="stream", command="bash", args=["-c", loop])
+
+    assert await program.status() == b'"STDWORKER_KIND STDWORKER_PROCESS"'
+
+
 # ---- ids ----
 
 
@@ -124,6 +131,46 @@ async def test_unknown_ids_and_second_answers_are_dropped_and_counted(provide, r
     assert await program.status(do("echo")) == do("echo")
 
     assert runtime.counters.dropped_answers == 2
+
+
+ECHO_TWICE = r"""
+import json, sys
+for line in sys.stdin:
+    answer = json.dumps({"status": json.loads(line)["spec"]})
+    print(answer + "\n" + answer, flush=True)
+"""
+
+
+async def test_after_an_answer_without_id_that_nobody_waited_for_no_other_is_believed(provide, runtime):
+    program = await provide(mode="stream", command=sys.executable, args=["-S", "-c", ECHO_TWICE])
+
+    answers = [await program.status(b"%d" % n) for n in range(4)]
+
+    assert answers == [b"0", b"1", b"2", b"3"]
+    assert runtime.counters.spawned > 1
+
+
+RECORDS = '{"level":30,"msg":"listening"}'
+
+
+async def test_a_json_record_in_place_of_the_answer_that_is_due_fails_it(provide):
+    told = await failure((await provide(**puppet())).run(say(RECORDS)))
+
+    assert (type(told), told.code) == (Terminal, "not_a_response")
+    assert "no field of a response, only level, msg" in told.message
+
+
+async def test_a_json_record_beside_answers_is_stray(provide, runtime, until):
+    program = await provide(**puppet(env={"HELLO": RECORDS}, concurrency=2))
+    await until(lambda: runtime.counters.stray_lines == 1)
+    held = asyncio.ensure_future(program.run(do("hold")))
+    await program_is_up(program, held)
+
+    assert await program.status(say(RECORDS + '\n{"id":"$ID","status":1}')) == b"1"
+
+    assert runtime.counters.stray_lines == 2
+    assert not held.done()
+    held.cancel()
 
 
 async def test_an_answer_without_id_is_taken_while_one_request_is_in_flight(provide):

@@ -80,11 +80,31 @@ def test_a_nul_character_is_refused_wherever_it_is():
     assert refusal("ba\0sh").code == "nul_character"
 
 
-def test_a_change_of_the_program_or_of_a_script_among_its_arguments_is_seen(program, tmp_path):
-    script = program("print(1)", "server.py")
-    command = resolve("bash", ("server.py", "-v"), str(tmp_path), ENVIRONMENT)
+@pytest.mark.parametrize(("name", "mode"), [("server.py", 0o644), ("Server.JS", 0o644), ("server", 0o755)])
+def test_a_change_of_the_program_or_of_a_script_among_its_arguments_is_seen(program, tmp_path, name, mode):
+    script = program("print(1)", name, mode=mode)
+    command = resolve("bash", ("-u", name, "-v"), str(tmp_path), ENVIRONMENT)
     before = signature(command)
 
     assert signature(command) == before
     script.write_text("print(22)")
     assert signature(command) != before
+
+
+def test_a_change_of_the_program_itself_is_seen_whatever_it_is_called(program):
+    path = program("#!/bin/sh\n", "tool.data")
+    before = signature(resolve(str(path), (), None, ENVIRONMENT))
+
+    path.write_text("#!/bin/sh\nexit 1\n")
+
+    assert signature(resolve(str(path), (), None, ENVIRONMENT)) != before
+
+
+def test_a_file_that_a_program_works_on_is_no_part_of_it(program, tmp_path):
+    state = program("1", "state.db", mode=0o644)
+    command = resolve("bash", ("state.db", str(tmp_path)), str(tmp_path), ENVIRONMENT)
+    before = signature(command)
+
+    state.write_text("22")
+
+    assert signature(command) == before
