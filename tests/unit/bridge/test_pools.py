@@ -3,6 +3,7 @@
 import asyncio
 import json
 import logging
+import os
 import sys
 import time
 from pathlib import Path
@@ -218,6 +219,28 @@ async def test_a_program_file_that_changes_is_picked_up(provide, runtime, script
     assert [await program.status() for _ in range(4)] == [b"22"] * 4
     await until(lambda: len(runtime.processes) == 2)
     assert program.provider.view().pools[0].spares == 0
+
+
+async def test_a_process_of_the_old_file_finishes_what_it_has_and_ends(
+    provide, runtime, script, impatient, until, tmp_path
+):
+    gate = tmp_path / "gate"
+    os.mkfifo(gate)
+    wait = f"[[ $line == *wait* ]] && read -r _ <{gate}"
+    loop = f"#!/bin/bash\nwhile read -r line; do {wait}; echo '{{\"status\":%d}}'; done\n"
+    path = script(loop % 1)
+    program = await provide(mode="stream", command=path)
+    assert await program.status() == b"1"
+    slow = asyncio.ensure_future(program.status(b'"wait"'))
+    await until(lambda: program.provider.view().pools[0].in_flight)
+
+    script(loop % 22, "next")
+    Path(path).with_name("next").rename(path)
+    assert await program.status() == b"22"
+
+    gate.write_text("go\n")
+    assert await slow == b"1"
+    await until(lambda: len(runtime.processes) == 1)
 
 
 async def test_a_changed_program_file_is_picked_up_though_no_task_comes(provide, script, impatient, until):
