@@ -6,34 +6,23 @@ times faster; the schema itself is asked only when they refuse, for the sentence
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass
-from functools import cache
 from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import UNSET, Meta, Raw, UnsetType
 
-from stdworker import protocol_files
 from stdworker.errors import JsonError, ResponseError
+from stdworker.framing.refusal import explain
 from stdworker.model.config import ProviderConfigSpec
-from stdworker.model.json_text import (
-    DEPTH_MAX,
-    RawJson,
-    check,
-    elements,
-    escape_token,
-    join_elements,
-    join_members,
-    loads,
-    members,
-)
+from stdworker.model.json_text import DEPTH_MAX, RawJson, check, members
 from stdworker.model.outcome import ChildSpec, Condition, DepEdge, Outcome, ValueFlow
 from stdworker.model.resource import Ref
 
 SHOWN_BYTES_MAX = 200  # of what a program sent, in a message
+UNKNOWN_FIELDS_SHOWN_MAX = 8
 CUT = "…"  # stands where the rest of a text was left out; who hides secrets looks for one that ends here
 RETRY_AFTER_SECONDS_MAX = 31_536_000
 
@@ -75,10 +64,27 @@ def parse_response(document: bytes, *, depth_max: int = DEPTH_MAX) -> Response:
             f"the response can't be used: {error.message}; {shown(document)}", code=error.code
         ) from None
     except msgspec.ValidationError as error:
-        raise ResponseError(_explain(document, error), code="bad_response") from None
+        raise ResponseError(
+            f"the response breaks the protocol: {explain(document, error, _ITEMS)}; {shown(document)}",
+            code="bad_response",
+        ) from None
     except RecursionError:
         raise ResponseError(f"the response is nested too deep; {shown(document)}", code="too_deep") from None
     return Response(_outcome(envelope), _error(envelope.error), _present(envelope.describe), unknown)
+
+
+def is_response(names: Set[str]) -> bool:
+    """Whether an object with these members can be meant as one. Log records, say, are JSON objects too."""
+    return not names or not FIELDS.isdisjoint(names)
+
+
+def not_a_response(names: Set[str], document: bytes) -> ResponseError:
+    only = ", ".join(sorted(names)[:UNKNOWN_FIELDS_SHOWN_MAX])
+    return ResponseError(
+        f"the object has no field of a response, only {only}; {shown(document)}",
+        code="not_a_response",
+        hint=f"put it under one of {', '.join(sorted(FIELDS))}; a record for the log goes to stderr",
+    )
 
 
 def check_edges(outcome: Outcome, observed: Iterable[Ref]) -> None:
@@ -258,89 +264,3 @@ def _error(error: _Error | None) -> ProgramError | None:
     if error is None:
         return None
     return ProgramError(error.message, bool(error.terminal), error.reason or "", error.retry_after_seconds)
-
-
-# ---- why a document was refused ----
-
-
-@cache
-def _schema() -> Any:
-    from jsonschema import Draft202012Validator
-
-    return Draft202012Validator(json.loads(protocol_files.read("stdio/v1/response.schema.json")))
-
-
-def _explain(document: bytes, refused: msgspec.ValidationError) -> str:
-    suspect, place = _suspect(document)
-    errors = sorted(_schema().iter_errors(loads(suspect)), key=lambda error: [str(p) for p in error.absolute_path])
-    reason = _sentence(errors[0], place) if errors else str(refused).replace("`", "").replace("$", "")
-    return f"the response breaks the protocol: {reason}; {shown(document)}"
-
-
-def _suspect(document: bytes) -> tuple[bytes, tuple[str, int] | None]:
-    """The part of a document to ask the schema about, which takes seconds a megabyte.
-
-    It is the first item of a list that is refused, alone, and the place where it stood; or all that is in no list.
-    """
-    parts = members(document)
-    if parts is None:
-        return document, None
-    for name, decoder in _ITEMS.items():
-        items = elements(parts.get(name, b"null"))
-        for index, item in enumerate(items or ()):
-            try:
-                decoder.decode(item)
-            except msgspec.ValidationError:
-                return join_members({name: join_elements([item])}), (name, index)
-        if items:
-            del parts[name]
-    return join_members(parts), None
-
-
-def _sentence(error: Any, place: tuple[str, int] | None) -> str:
-    steps = [*error.absolute_path]
-    if place is not None:
-        steps[:2] = place
-    path = "".join(f"/{escape_token(str(step))}" for step in steps)
-    return f"{path or 'the document'}: expected {_expected(error)}, got {_got(error)}"
-
-
-def _expected(error: Any) -> str:
-    wanted = error.validator_value
-    match error.validator:
-        case "type":
-            return " or ".join(wanted) if isinstance(wanted, list) else str(wanted)
-        case "required":
-            missing = [name for name in wanted if name not in error.instance]
-            return f"the member {missing[0]!r}"
-        case "enum":
-            return f"one of {', '.join(map(json.dumps, wanted))}"
-        case "minimum":
-            return f"{wanted} or more"
-        case "maximum":
-            return f"{wanted} or less"
-        case "minLength":
-            return "a text that is not empty"
-        case "pattern":
-            return f"a text that matches {wanted}"
-        case _:
-            return f"{error.validator} {json.dumps(wanted)}"
-
-
-_TYPES: Sequence[tuple[type, str]] = (
-    (bool, "boolean"),
-    (dict, "object"),
-    (list, "array"),
-    (str, "string"),
-    (int, "integer"),
-    (float, "number"),
-)
-
-
-def _got(error: Any) -> str:
-    value = error.instance
-    if error.validator == "required":
-        return f"an object with {', '.join(sorted(value)) or 'no members'}"
-    name = next((name for kind, name in _TYPES if isinstance(value, kind)), "null")
-    text = json.dumps(value)
-    return name if isinstance(value, dict | list) or len(text) > SHOWN_BYTES_MAX else f"{name} {text}".strip()
