@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +12,7 @@ import click
 
 from stdworker.cli.conctl_client import Client, Failed, explain
 from stdworker.errors import ConfigError
-from stdworker.model.documents import SUFFIXES, Document, parse_documents
+from stdworker.model.documents import SUFFIXES, Document, parse_documents, read_source
 from stdworker.model.json_text import RawJson, ascii_line, dumps, elements, join_members, loads, members
 
 if TYPE_CHECKING:
@@ -59,11 +58,11 @@ def ordered(found: Iterable[Item]) -> list[Item]:
 def _documents(sources: Sequence[str]) -> Iterator[Document]:
     for source in sources:
         if source == "-":
-            yield from parse_documents(sys.stdin.buffer.read(), "-")
+            yield from parse_documents(read_source("-"), "-")
             continue
         for path in _files(Path(source)):
             try:
-                text = path.read_bytes()
+                text = read_source(str(path))
             except OSError as error:
                 raise ConfigError(f"{path} can't be read: {error.strerror}") from None
             yield from parse_documents(text, str(path))

@@ -17,13 +17,14 @@ from stdworker.cli.conctl_arguments import MEMBER, Session, label_of, path_of, s
 from stdworker.cli.conctl_client import Client, Failed, Listed
 from stdworker.cli.conctl_cluster import cluster as show_cluster
 from stdworker.cli.conctl_wait import wait_for
+from stdworker.cli.ending import CommandLine
 from stdworker.model.json_text import join_elements, join_members, loads
 from stdworker.model.kind import Phase
 
 PHASES = click.Choice([phase.value for phase in Phase], case_sensitive=False)  # spelled as the tables do
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=CommandLine, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(stdworker.__version__, prog_name="conctl")
 @shared
 def cli(session: Session) -> None:

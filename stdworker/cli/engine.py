@@ -11,6 +11,7 @@ import click
 
 import stdworker
 from stdworker.cli.collector import spare_the_collector
+from stdworker.cli.ending import CommandLine
 from stdworker.cli.logs import set_up_logging
 from stdworker.cli.settings import given, settings_options
 from stdworker.cli.signals import drain_then_abort
@@ -41,7 +42,7 @@ class BadSetting(click.ClickException):
     exit_code = 2
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=CommandLine, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(stdworker.__version__, prog_name="converge")
 def cli() -> None:
     """The engine: keeps declared resources and drives them to what they declare."""

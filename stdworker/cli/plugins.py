@@ -59,7 +59,7 @@ def kinds() -> None:
 
 
 def _show_json(found: Plugins) -> None:
-    click.echo(json.dumps([_document(plugin) for plugin in found], indent=2))
+    click.echo(json.dumps([_document(plugin) for plugin in found]))
 
 
 def _document(plugin: Plugin) -> dict[str, Any]:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
+import codecs
 import difflib
 import os
-import shutil
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,11 +14,11 @@ import click
 from stdworker.bridge import BridgeRuntime, ProgramProvider
 from stdworker.errors import ConfigError, JsonError
 from stdworker.model.config import ProviderConfig
-from stdworker.model.documents import parse_documents
+from stdworker.model.documents import parse_documents, read_source
 from stdworker.model.json_text import RawJson, check, dumps, join_members, members
 from stdworker.model.kind import RESOURCE_NAME, KindVersion, Stage
 from stdworker.model.kind_file import KindFile
-from stdworker.plugins.program_kinds import PREFIX, kind_file_beside
+from stdworker.plugins.program_kinds import PREFIX, kind_file_of
 
 NEAR = 0.75  # how like a known option a word must be to be taken for a misspelt one
 
@@ -64,9 +63,7 @@ class GivenProgram:
     def of(cls, words: Sequence[str]) -> GivenProgram:
         """From PROGRAM [ARGS…]. Raises ConfigError when the kind file beside it is malformed."""
         command = str(Path(words[0]).absolute()) if os.sep in words[0] else words[0]
-        located = shutil.which(command) or command
-        kind_file = kind_file_beside(Path(located)) if os.sep in located else None
-        return cls(command, tuple(words[1:]), kind_file)
+        return cls(command, tuple(words[1:]), kind_file_of(command))
 
     def pair(self, kind: str | None = None) -> KindVersion:
         """As asked, else the kind file's, else the program's file name."""
@@ -152,11 +149,13 @@ def read_spec(text: str | None, option: str = "--spec") -> RawJson | None:
     if text is None:
         return None
     try:
-        if text == "-":
-            return check(sys.stdin.buffer.read().strip())
-        return check(Path(text[1:]).read_bytes().strip() if text.startswith("@") else text.encode())
+        typed = text != "-" and not text.startswith("@")
+        found = text.encode() if typed else read_source(text.removeprefix("@"))
+        return check(found.removeprefix(codecs.BOM_UTF8).strip())
     except (JsonError, UnicodeEncodeError) as error:
         raise click.BadParameter(f"not JSON: {error}", param_hint=option) from None
+    except ConfigError as error:
+        raise click.BadParameter(str(error), param_hint=option) from None
     except OSError as error:
         raise click.BadParameter(f"{text[1:]} can't be read: {error.strerror}", param_hint=option) from None
 
@@ -166,7 +165,7 @@ def read_config(option: str, path: str | None, *, keeps_command: bool = False) -
     if path is None:
         return {}
     try:
-        documents = parse_documents(Path(path).read_bytes(), path)
+        documents = parse_documents(read_source(path), path)
     except OSError as error:
         raise click.BadParameter(f"{path} can't be read: {error.strerror}", param_hint=option) from None
     except ConfigError as error:

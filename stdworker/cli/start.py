@@ -23,7 +23,7 @@ def converge() -> None:
 
 
 def conctl() -> None:
-    """The `conctl` command: exit status 0, 1 (failed) or 2 (usage)."""
+    """The `conctl` command: exit status 0, 1 (failed), 2 (usage) or 128 + a signal."""
     try:
         with _loading():
             from stdworker.cli.conctl_commands import cli

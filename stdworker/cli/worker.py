@@ -15,6 +15,7 @@ from prometheus_client.registry import Collector
 
 import stdworker
 from stdworker.cli.collector import spare_the_collector
+from stdworker.cli.ending import CommandLine
 from stdworker.cli.logs import set_up_logging
 from stdworker.cli.plugins import kinds, plugins
 from stdworker.cli.settings import given, settings_options
@@ -57,7 +58,7 @@ ELSEWHERE = {  # commands that load what only they need
 }
 
 
-class Commands(click.Group):
+class Commands(CommandLine):
     """Our commands, and those that plugins add; plugins are loaded only when none of ours is meant."""
 
     _plugins_asked = False

@@ -10,11 +10,12 @@ from __future__ import annotations
 import datetime
 import json
 import re
+import sys
 import tomllib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from json.encoder import encode_basestring_ascii
-from pathlib import PurePath
+from pathlib import Path, PurePath
 from typing import Any
 
 import yaml
@@ -23,7 +24,9 @@ from stdworker.errors import ConfigError, JsonError
 from stdworker.model.json_text import DEPTH_MAX, RawJson, check, dumps, elements
 
 SUFFIXES = (".json", ".jsonl", ".ndjson", ".yaml", ".yml", ".toml")
+FILE_BYTES_MAX = 256 << 20
 VALUES_MAX = 1_000_000  # of one YAML document with its aliases expanded: a few lines can stand for billions
+CHARACTERS_MAX = 256 << 20  # of their texts, counted likewise
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +35,18 @@ class Document:
 
     raw: RawJson
     where: str
+
+
+def read_source(name: str) -> bytes:
+    """All of a file, or of stdin for `-`. Raises OSError, and ConfigError when it is too much, as /dev/zero is."""
+    if name == "-":
+        text = sys.stdin.buffer.read(FILE_BYTES_MAX + 1) if sys.stdin else b""  # None: closed by who started us
+    else:
+        with Path(name).open("rb") as file:
+            text = file.read(FILE_BYTES_MAX + 1)
+    if len(text) > FILE_BYTES_MAX:
+        raise ConfigError(f"{name} is larger than {FILE_BYTES_MAX >> 20} MiB")
+    return text
 
 
 def parse_documents(text: bytes, name: str) -> list[Document]:
@@ -93,11 +108,15 @@ def _json(text: str, name: str) -> Iterator[tuple[int, str]]:
         try:
             _, end = _SCANNER.raw_decode(text, start)
         except json.JSONDecodeError as error:
-            raise ConfigError(f"{name}:{error.lineno}:{error.colno}: not JSON: {error.msg.lower()}") from None
+            raise ConfigError(f"{name}:{error.lineno}:{error.colno}: not JSON: {_reason(error)}") from None
         line += text.count("\n", at, start)
         yield line, text[start:end]
         line += text.count("\n", start, end)
         at = end
+
+
+def _reason(error: json.JSONDecodeError) -> str:
+    return error.msg.lower().removesuffix(" at").removesuffix(" starting")
 
 
 def _skip_blank(text: str, at: int) -> int:
@@ -114,11 +133,14 @@ class _Written(str):
     __slots__ = ()
 
 
+_TOML_REASON = re.compile(r"Exceeds the limit .*", re.DOTALL)  # Python's own advice is no help to who wrote the file
+
+
 def _toml(text: str, name: str) -> Iterator[tuple[int, str]]:
     try:
         table = tomllib.loads(text, parse_float=lambda number: _Written(number.replace("_", "").lstrip("+")))
     except ValueError as error:
-        raise ConfigError(f"{name}: not TOML: {error}") from None
+        raise ConfigError(f"{name}: not TOML: {_TOML_REASON.sub('a number of too many digits', str(error))}") from None
     yield 1, _encode(table)
 
 
@@ -192,6 +214,7 @@ class _Composer:
         self.name = name
         self.restore = restore
         self.count = 0
+        self.characters = 0
 
     def value(self, node: yaml.Node, depth: int) -> Any:
         self.count += 1
@@ -243,6 +266,9 @@ class _Composer:
         return value
 
     def text(self, node: yaml.ScalarNode) -> str:
+        self.characters += len(node.value)
+        if self.characters > CHARACTERS_MAX:
+            raise self.refuse(node, f"more than {CHARACTERS_MAX:,} characters, aliases counted each time")
         return str(node.value).translate(self.restore) if self.restore else str(node.value)
 
     def plain(self, node: yaml.ScalarNode) -> Any:

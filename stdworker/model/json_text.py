@@ -332,7 +332,9 @@ class _Walker:
         try:
             value, self.at = json.decoder.scanstring(self.text, self.at + 1, True)  # type: ignore[attr-defined]
         except json.JSONDecodeError as error:
-            raise JsonError(f"{error.msg} at character {error.pos}", path=path, code="bad_string") from None
+            raise JsonError(
+                f"{error.msg.removesuffix(' at')} at character {error.pos}", path=path, code="bad_string"
+            ) from None
         if _has_surrogate(value):
             raise JsonError("a lone surrogate is not text", path=path, code="lone_surrogate")
         return str(value)

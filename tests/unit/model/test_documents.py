@@ -110,6 +110,8 @@ def test_text_without_a_known_suffix_is_told_by_its_first_character():
         ("a = ", "f.toml", "f.toml: not TOML"),
         ("a: 0x" + "f" * 4_000, "f.yaml", "f.yaml: can't be written as JSON: a number of more than 1000 characters"),
         ("a = 0x" + "f" * 4_000, "f.toml", "f.toml: can't be written as JSON: a number of more than 1000 characters"),
+        ("a = " + "9" * 5_000, "f.toml", "f.toml: not TOML: a number of too many digits"),
+        ('{"a": "\x01"}', "f.json", "f.json:1:8: not JSON: invalid control character"),
         ("a = inf", "f.toml", "f.toml:1: /a: inf is not a JSON number"),
         ("[" * 50_000, "f.json", "f.json is nested deeper than 100"),
     ],
@@ -125,6 +127,12 @@ def test_a_few_lines_of_yaml_can_not_stand_for_billions_of_values():
     lines += [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]" for n in range(1, 8)]
     with pytest.raises(ConfigError, match="more than 1,000,000 values"):
         parse_documents("\n".join(lines).encode(), "f.yaml")
+
+
+def test_a_few_lines_of_yaml_can_not_stand_for_billions_of_characters():
+    text = f"a: &a {'x' * 1_000_000}\nb: [{', '.join(['*a'] * 300)}]"
+    with pytest.raises(ConfigError, match="more than 268,435,456 characters"):
+        parse_documents(text.encode(), "f.yaml")
 
 
 def test_bytes_that_are_not_utf_8_are_refused():

@@ -1,0 +1,48 @@
+"""How a command ends that is interrupted, that nobody reads, or that the system refuses something."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TextIO
+
+import click
+
+
+class CommandLine(click.Group):
+    """A group of commands. Exit status 128 + the signal at Ctrl-C and when the reader of stdout has gone."""
+
+    def make_context(self, *args: Any, **kwargs: Any) -> click.Context:
+        with in_order():
+            return super().make_context(*args, **kwargs)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        with in_order():
+            return super().invoke(ctx)
+
+
+@contextmanager
+def in_order() -> Iterator[None]:
+    """Raises SystemExit, and ClickException for what the system refuses."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        sys.exit(128 + signal.SIGINT)
+    except BrokenPipeError:
+        _discard(sys.stdout, sys.stderr)
+        sys.exit(128 + signal.SIGPIPE)
+    except OSError as error:
+        _discard(sys.stdout)
+        place = f"{error.filename}: " if error.filename else ""
+        raise click.ClickException(f"{place}{error.strerror or error}") from None
+
+
+def _discard(*streams: TextIO | None) -> None:
+    """What is still in their buffers would fail again at the end of Python."""
+    with Path(os.devnull).open("w") as nowhere:
+        for stream in filter(None, streams):
+            os.dup2(nowhere.fileno(), stream.fileno())
