@@ -58,17 +58,11 @@ def check(command: tuple[str, ...], listing: bool, output: str, as_json: bool, *
     if not command:
         raise click.UsageError("Missing argument 'PROGRAM'.")
     logging.getLogger("stdworker").setLevel(logging.CRITICAL)  # what the program prints is shown with its case
-    _require_cases(*asked["only"], *asked["skip"])
+    try:
+        conformance.chosen(conformance.CASES, asked["only"], asked["skip"])
+    except ValueError as error:
+        raise click.BadParameter(str(error), param_hint="--only, --skip") from None
     sys.exit(asyncio.run(until_interrupted(_check(GivenProgram.of(command), as_json or output == "json", asked))))
-
-
-def _require_cases(*ids: str) -> None:
-    known = [case.id for case in conformance.CASES]
-    for name in ids:
-        if name not in known:
-            raise click.BadParameter(
-                f"there is no case {name!r}; they are {', '.join(known)}", param_hint="--only, --skip"
-            )
 
 
 async def _check(given: GivenProgram, as_json: bool, asked: dict[str, Any]) -> int:

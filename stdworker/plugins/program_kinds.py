@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import os
+import shutil
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -26,6 +27,7 @@ __all__ = [
     "folders_of",
     "is_kind",
     "kind_file_beside",
+    "kind_file_of",
     "missing_folders",
 ]
 
@@ -112,6 +114,12 @@ def kind_file_beside(program: Path) -> KindFile | None:
         raise ConfigError(f"{program.parent} has {len(names)} kind files for {program.name}: {', '.join(names)}")
     path = program.parent / names[0]
     return _kind_file(path, _pair(path, _told_by(path.name)[1]))
+
+
+def kind_file_of(command: str) -> KindFile | None:
+    """The same for a program as it is named on a command line: by its path, or by a name on PATH."""
+    located = shutil.which(command) or command
+    return kind_file_beside(Path(located)) if os.sep in located else None
 
 
 def missing_folders(kinds_path: Iterable[Path]) -> Iterator[ConfigError]:

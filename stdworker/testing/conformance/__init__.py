@@ -9,7 +9,7 @@ def test_the_program_keeps_the_contract():
 
 from stdworker.testing.conformance.cases import CASES
 from stdworker.testing.conformance.machine import as_document, as_junit
-from stdworker.testing.conformance.report import Report, Result
+from stdworker.testing.conformance.report import Report, Result, chosen
 from stdworker.testing.conformance.run import check, check_async
 from stdworker.testing.conformance.text import as_text, case_line
 from stdworker.testing.conformance.verdict import Case, Finding, Verdict
@@ -27,4 +27,5 @@ __all__ = [
     "case_line",
     "check",
     "check_async",
+    "chosen",
 ]

@@ -57,46 +57,45 @@ class Exchange:
 
 def judge_oneshot(sent: bytes, peer: Peer, seconds: float) -> Exchange:
     """What a process that was given one request and the end of its input has done with it."""
-    seen = _seen(sent, peer)
+    found = seen(sent, peer)
     if peer.flooded:
-        return replace(seen, ending=Ending.BROKEN, why=f"it printed more than {len(peer.stdout)} bytes")
+        return _flooded(found)
     text = peer.without_notices()
     try:
         document = read_document(text)
         response = parse_response(document.response or b"{}")
     except ResponseError as error:
-        return _without_response(seen, error, seconds)
-    seen = replace(seen, response=response, stray=document.stray)
+        return _without_response(found, error, seconds)
+    found = replace(found, response=response, stray=document.stray)
     if peer.exit is None:
         if document.response is None:
-            return _silent(seen, seconds)
-        return replace(_by_response(seen, response), lingered=True)
+            return _silent(found, seconds)
+        return replace(_by_response(found, response), lingered=True)
     if peer.exit.code == 0:
-        return _by_response(seen, response)
+        return _by_response(found, response)
     said = response.error.message if response.error else ""
-    return _by_exit(seen, peer.exit, said)
+    return _by_exit(found, peer.exit, said)
 
 
 def judge_answer(sent: bytes, request_id: str, peer: Peer, seconds: float, *, since: int = 0) -> Exchange:
     """What a persistent process said to one request; `since` is how many messages it had sent before."""
-    seen = _seen(sent, peer)
     messages = peer.messages()[since:]
-    seen = replace(seen, stray=tuple(m.start for m in messages if isinstance(m, Stray)))
+    found = replace(seen(sent, peer), stray=tuple(m.start for m in messages if isinstance(m, Stray)))
     if peer.flooded:
-        return replace(seen, ending=Ending.BROKEN, why=f"it printed more than {len(peer.stdout)} bytes")
+        return _flooded(found)
     for message in messages:
         if isinstance(message, Answer) and message.id in (request_id, None):
-            return _by_document(seen, message.document)
+            return _by_document(found, message.document)
         if isinstance(message, Broken):
-            return replace(seen, ending=Ending.BROKEN, why=_reason(message.error))
+            return replace(found, ending=Ending.BROKEN, why=_reason(message.error))
         if isinstance(message, Answer) and message.id not in peer.asked:
             why = f"it answered with the id {message.id!r}, the request's is {request_id!r}"
-            return replace(seen, ending=Ending.BROKEN, why=why)
+            return replace(found, ending=Ending.BROKEN, why=why)
     if peer.exit is not None:
-        return replace(seen, ending=Ending.DIED, why=str(peer.exit))
+        return replace(found, ending=Ending.DIED, why=str(peer.exit))
     if peer.over:
-        return replace(seen, ending=Ending.DIED, why="it closed the connection")
-    return _silent(seen, seconds)
+        return replace(found, ending=Ending.DIED, why="it closed the connection")
+    return _silent(found, seconds)
 
 
 def judge_children(found: Exchange, observed: Iterable[Ref]) -> Exchange:
@@ -120,41 +119,46 @@ def _reason(error: ResponseError) -> str:
     return error.message.partition("; received: ")[0]
 
 
-def _seen(sent: bytes, peer: Peer) -> Exchange:
+def seen(sent: bytes, peer: Peer) -> Exchange:
+    """Evidence of what a process has done so far, without a judgement."""
     stderr = peer.stderr.value().decode("utf-8", "replace")
     return Exchange(sent, bytes(peer.stdout), stderr, peer.exit, Ending.SILENT)
 
 
-def _silent(seen: Exchange, seconds: float) -> Exchange:
-    return replace(seen, ending=Ending.SILENT, why=f"nothing in {seconds:g} s")
+def _silent(found: Exchange, seconds: float) -> Exchange:
+    return replace(found, ending=Ending.SILENT, why=f"nothing in {seconds:g} s")
 
 
-def _without_response(seen: Exchange, error: ResponseError, seconds: float) -> Exchange:
-    if seen.exit is None:
-        return _silent(seen, seconds)
-    if seen.exit.code == 0:
-        return replace(seen, ending=Ending.BROKEN, why=_reason(error))
-    return _by_exit(seen, seen.exit, "")
+def _flooded(found: Exchange) -> Exchange:
+    return replace(found, ending=Ending.BROKEN, why=f"it printed more than {len(found.stdout)} bytes")
 
 
-def _by_document(seen: Exchange, document: bytes) -> Exchange:
+def _without_response(found: Exchange, error: ResponseError, seconds: float) -> Exchange:
+    if found.exit is None:
+        return _silent(found, seconds)
+    if found.exit.code == 0:
+        return replace(found, ending=Ending.BROKEN, why=_reason(error))
+    return _by_exit(found, found.exit, "")
+
+
+def _by_document(found: Exchange, document: bytes) -> Exchange:
     try:
         response = parse_response(document)
     except ResponseError as error:
-        return replace(seen, ending=Ending.BROKEN, why=_reason(error))
-    return _by_response(seen, response)
+        return replace(found, ending=Ending.BROKEN, why=_reason(error))
+    return _by_response(found, response)
 
 
-def _by_response(seen: Exchange, response: Response) -> Exchange:
-    seen = replace(seen, response=response)
+def _by_response(found: Exchange, response: Response) -> Exchange:
+    found = replace(found, response=response)
     if response.error is None:
-        return replace(seen, ending=Ending.SUCCESS)
+        return replace(found, ending=Ending.SUCCESS)
     ending = Ending.REFUSED if response.error.terminal else Ending.FAILED
-    return replace(seen, ending=ending, why=response.error.message)
+    return replace(found, ending=ending, why=response.error.message)
 
 
-def _by_exit(seen: Exchange, ended: Exit, said: str) -> Exchange:
+def _by_exit(found: Exchange, ended: Exit, said: str) -> Exchange:
     why = f"{ended}; it said: {said}" if said else str(ended)
     if ended.signal is not None or ended.code in EXITS_OF_SHELLS:
-        return replace(seen, ending=Ending.DIED, why=why)
-    return replace(seen, ending=Ending.REFUSED if ended.code == EXIT_TERMINAL else Ending.FAILED, why=why)
+        return replace(found, ending=Ending.DIED, why=why)
+    return replace(found, ending=Ending.REFUSED if ended.code == EXIT_TERMINAL else Ending.FAILED, why=why)

@@ -15,7 +15,7 @@ from stdworker.bridge.runtime import BridgeRuntime
 from stdworker.bridge.socket_connection import dial
 from stdworker.errors import ConfigError
 from stdworker.framing.request import request_line
-from stdworker.model.json_text import RawJson, dumps, join_members, members
+from stdworker.model.json_text import RawJson, dumps
 from stdworker.model.kind import Stage, Trigger
 from stdworker.model.manifest import Reaction
 from stdworker.model.resource import Resource
@@ -27,14 +27,13 @@ from stdworker.testing.conformance.exchange import (
     judge_answer,
     judge_children,
     judge_oneshot,
+    seen,
 )
 from stdworker.testing.conformance.peer import Peer, ProcessPeer, SocketPeer
 from stdworker.testing.conformance.reproduce import call_command, is_plain, pipe_command
 from stdworker.testing.conformance.requests import add_children, make_request
 from stdworker.testing.conformance.subject import Subject
-from stdworker.testing.conformance.verdict import Skipped
 
-SECRET = "check-secret-5b1f0c9e"
 POLL_SECONDS = 0.02  # between looks at what can't be waited for
 MAKING = (Stage.WORK, Stage.COMPOSE)  # stages after which a resource exists
 
@@ -61,7 +60,7 @@ class Lab:
     @property
     def persistent(self) -> bool:
         """Does one process, or one connection, take many requests?"""
-        return self.launch.mode != "oneshot"
+        return self.launch.persistent
 
     @property
     def answered(self) -> Exchange:
@@ -92,13 +91,6 @@ class Lab:
         request_id = self.runtime.new_id()
         milliseconds = int(self.seconds * 1_000)
         return request_id, request_line(request_id, request, settings or self.launch.settings, milliseconds)
-
-    def with_secret(self) -> RawJson:
-        """The settings and one more, which is secret. Raises Skipped when the settings are no object."""
-        known = members(self.launch.settings or RawJson(b"{}"))
-        if known is None:
-            raise Skipped("its settings are not an object")
-        return join_members({**known, "check_token": dumps(SECRET)})
 
     # ---- exchanges ----
 
@@ -180,9 +172,7 @@ class Lab:
 
     def seen(self, peer: Peer, sent: bytes = b"") -> Exchange:
         """Evidence of what a process has done so far, without a judgement."""
-        stderr = peer.stderr.value().decode("utf-8", "replace")
-        command = pipe_command(self.subject, sent)
-        return Exchange(sent, bytes(peer.stdout), stderr, peer.exit, Ending.SILENT, command=command)
+        return replace(seen(sent, peer), command=pipe_command(self.subject, sent))
 
     @asynccontextmanager
     async def running(

@@ -14,16 +14,16 @@ from stdworker.errors import StdworkerError
 from stdworker.model.json_text import dumps
 from stdworker.model.kind import KindVersion
 from stdworker.model.kind_file import KindFile
+from stdworker.plugins.program_kinds import kind_file_of
 from stdworker.testing.conformance.cases import CASES
 from stdworker.testing.conformance.exchange import Ending
 from stdworker.testing.conformance.lab import Lab
 from stdworker.testing.conformance.probe import Probe, probe
 from stdworker.testing.conformance.report import Report, Result, chosen
-from stdworker.testing.conformance.subject import Subject, kind_file_of
+from stdworker.testing.conformance.subject import Subject
 from stdworker.testing.conformance.verdict import Case, Finding, Skipped, Verdict, failed
 
 CASE_WAITS_MAX = 20  # a case takes at most so many times the time of one request
-
 TIMEOUT_SECONDS = 10.0
 
 OnResult = Callable[[Result], None]

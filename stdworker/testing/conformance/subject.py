@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from stdworker.bridge.describe import kind_named
@@ -16,7 +13,6 @@ from stdworker.model.json_text import RawJson, dumps, join_members, members
 from stdworker.model.kind import Emit, KindVersion, Stage
 from stdworker.model.kind_file import KindFile
 from stdworker.model.manifest import Manifest, Reaction
-from stdworker.plugins.program_kinds import kind_file_beside
 from stdworker.testing.conformance.samples import NoSample, sample
 
 NO_SPEC = RawJson(b"{}")
@@ -120,9 +116,3 @@ def _undeclared(name: str) -> Reaction:
     stage = Stage(name) if name in set(Stage) else Stage.WORK
     emits = frozenset((Emit.CHILDREN,)) if stage is Stage.COMPOSE else frozenset[Emit]()
     return Reaction(name, stage.trigger, emits, verb=name if stage is Stage.OPERATE else "")
-
-
-def kind_file_of(command: str) -> KindFile | None:
-    """The kind file beside a program. Raises ConfigError when it is malformed."""
-    located = shutil.which(command) or command
-    return kind_file_beside(Path(located)) if os.sep in located else None
