@@ -7,10 +7,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from stdworker.errors import ConfigError, ConfigKeyError, Terminal
+from stdworker.errors import ConfigError, ConfigKeyError, JsonError, Terminal
 from stdworker.framing.response import excerpt
 from stdworker.model.config import merge
-from stdworker.model.json_text import DEPTH_MAX, RawJson, dumps, escape_token, members
+from stdworker.model.json_text import DEPTH_MAX, RawJson, check, dumps, escape_token, members
 from stdworker.model.kind_file import KindFile
 
 T = TypeVar("T")
@@ -115,6 +115,14 @@ def check_kind_file(kind_file: KindFile, program: str) -> None:
     except ConfigError as error:
         place = "/default_config" if error.path else "/default_config: "
         raise ConfigError(f"{kind_file.where}: {place}{error.message}", hint=error.hint, code=error.code) from None
+
+
+def check_exact(config: RawJson | None) -> None:
+    """Raise ConfigError for a config that no program could be handed as it is: not every broker refuses those."""
+    try:
+        check(config or b"{}")
+    except JsonError as error:
+        raise ConfigError(f"the config can't be used: {error.message}", code=error.code) from None
 
 
 def check_sealed(base: RawJson | None, override: RawJson | None, *, sealed_by_default: bool) -> None:

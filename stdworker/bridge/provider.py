@@ -10,7 +10,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from stdworker.bridge.launch import LaunchConfig, check_sealed, effective_launch, parse_launch
+from stdworker.bridge.launch import LaunchConfig, check_exact, check_sealed, effective_launch, parse_launch
 from stdworker.bridge.oneshot import run_oneshot
 from stdworker.bridge.pools import Pools
 from stdworker.bridge.program import Program
@@ -170,6 +170,8 @@ class ProgramProvider:
         return program
 
     def _read(self, default: RawJson | None, override: RawJson | None) -> Program:
+        check_exact(default)
+        check_exact(override)
         base = merge(self._base, default)
         check_sealed(base, override, sealed_by_default=self._sealed_by_default)
         redact = Redactor(base, override)

@@ -11,6 +11,7 @@ import pytest
 from stdworker.bridge import oneshot
 from stdworker.bridge import runtime as runtimes
 from stdworker.errors import Released, Retry, Terminal
+from stdworker.model.config import ProviderConfig
 from stdworker.model.json_text import RawJson
 from stdworker.model.kind import Stage
 from stdworker.model.outcome import Condition
@@ -447,6 +448,32 @@ async def test_a_mistake_in_the_config_is_terminal(provide, config, code):
     result = await (await provide(**config)).run()
 
     assert (type(result.failure), result.failure.code, result.failure.reason) == (Terminal, code, "BadConfig")
+
+
+@pytest.mark.parametrize(
+    ("spec", "code", "told"),
+    [
+        (b'{"command":"true","timeout_seconds":1e999}', "not_finite", "/timeout_seconds: 1e999 is too large"),
+        (b'{"command":"true","args":["\\ud800"]}', "lone_surrogate", "/args/0: a lone surrogate"),
+        (b'{"command":"true","settings":{"a":NaN}}', "not_finite", "/settings/a: NaN"),
+        (b'{"command":"true","command":"false"}', "duplicate_key", "/command: the key appears twice"),
+        (b'{"command":"true', "bad_string", "/command"),
+        (b"[1]", "bad_config", "expected an object"),
+    ],
+)
+async def test_a_config_that_no_careful_broker_lets_through_is_a_mistake_until_the_next_one(provide, spec, code, told):
+    program = await provide()
+
+    program.default = ProviderConfig(RawJson(spec))
+    await program.provider.on_config(program.default)
+    failure = (await program.run()).failure
+
+    assert (type(failure), failure.code, failure.reason) == (Terminal, code, "BadConfig")
+    assert told in failure.message
+    assert not await program.provider.ready()
+    await program.configure(command="true")
+    assert await program.provider.ready()
+    assert (await program.run()).failure is None
 
 
 async def test_a_missing_interpreter_is_terminal(provide, script):
