@@ -21,6 +21,7 @@ FRAGMENT_CHARACTERS_MIN = 4
 SOURCES = [
     ROOT / "stdworker" / "errors.py",
     ROOT / "stdworker" / "model" / "json_text.py",
+    ROOT / "stdworker" / "model" / "json_faults.py",
     *(
         file
         for folder in ("process", "bridge", "framing")
