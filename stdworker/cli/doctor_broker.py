@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 import grpc
 import grpc.aio
 
-from stdworker.cli.doctor_finding import Finding, fine, problem, warning
+from stdworker.cli.doctor_finding import Finding, Level, fine, problem, warning
 from stdworker.errors import SettingsError
 from stdworker.model.settings import BrokerAddress, WorkerSettings
 from stdworker.wire.channel import TlsFiles, open_channel
@@ -25,7 +25,6 @@ from stdworker.wire.service import WorkerClient
 
 STEP_SECONDS = 5.0
 DAYS_LEFT_MIN = 14
-CERTIFICATE_BYTES_MAX = 1 << 20
 
 _TIME = rb"(?:\x17\x0d(\d{12})Z|\x18\x0f(\d{14})Z)"
 _VALIDITY = re.compile(rb"\x30[\x1e\x20\x22]" + _TIME + _TIME)  # RFC 5280 4.1.2.5, as DER
@@ -80,7 +79,7 @@ async def _steps(settings: WorkerSettings) -> AsyncIterator[Finding]:
         finding = await step(address, settings)
         if finding is not None:
             yield finding
-            if finding.level == "problem":
+            if finding.level is Level.PROBLEM:
                 return
 
 

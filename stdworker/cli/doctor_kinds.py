@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import re
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
@@ -60,7 +59,6 @@ def _kinds(settings: WorkerSettings, variables: Mapping[str, str]) -> Iterator[F
 
 def _plugins(settings: WorkerSettings, *, told: Sequence[str]) -> Iterator[Finding]:
     """What is wrong with each plugin, but what is told elsewhere: the built-in one says it of kinds too."""
-    logging.getLogger("stdworker.plugins").setLevel(logging.CRITICAL)  # errors are shown below, once
     try:
         plugins = Plugins.load(allowed=settings.plugins)
     except SettingsError as error:

@@ -22,6 +22,7 @@ from stdworker.model.kind import KindVersion, Stage
 from stdworker.model.resource import Resource
 from stdworker.model.task import ReactionRequest
 from stdworker.process.adoption import Children
+from stdworker.process.memory import MOUNT, OWN, control_group
 
 LIBRARIES = ("grpcio", "protobuf", "msgspec", "orjson")
 OPEN_FILES_MIN = 1_024  # a running program costs the worker four
@@ -29,7 +30,6 @@ PROCESSES_LEFT_MIN = 200
 MEMORY_BYTES_MIN = 256 << 20
 TRIAL_SECONDS = 10.0  # for a program that only answers
 DAY_SECONDS = 86_400.0
-CGROUPS = Path("/sys/fs/cgroup")
 SHELLS = ("sh", "bash", "dash", "ash", "zsh", "ksh", "busybox")
 
 _ANSWER = 'print("{}")'
@@ -95,9 +95,9 @@ def trial() -> Finding:
 async def _run_trial() -> tuple[float, str]:
     config = {"command": sys.executable, "args": ["-I", "-S", "-c", _ANSWER], "timeout_seconds": TRIAL_SECONDS}
     provider = ProgramProvider(_KIND, run=BridgeRuntime())
-    resource_ = Resource("", _KIND.kind, "doctor", _KIND.version)
+    about = Resource("", _KIND.kind, "doctor", _KIND.version)
     trigger = Stage.WORK.trigger
-    asked = ReactionRequest(Stage.WORK, trigger, "work", _KIND, resource_, default=ProviderConfig(dumps(config)))
+    asked = ReactionRequest(Stage.WORK, trigger, "work", _KIND, about, default=ProviderConfig(dumps(config)))
     try:
         result = await provider.run(asked)
     finally:
@@ -138,7 +138,7 @@ def open_files() -> Finding:
     return fine("open files", f"{shown} may be open at once")
 
 
-def cgroup_limits(cgroups: Path = CGROUPS, own: Path = Path("/proc/self/cgroup")) -> Iterator[Finding]:
+def cgroup_limits(cgroups: Path = MOUNT, own: Path = OWN) -> Iterator[Finding]:
     """The tightest limit of this process's control group and those above it, version 2."""
     groups = _groups(cgroups, own)
     processes = _least(groups, "pids.max")
@@ -163,11 +163,9 @@ def cgroup_limits(cgroups: Path = CGROUPS, own: Path = Path("/proc/self/cgroup")
 
 
 def _groups(cgroups: Path, own: Path) -> list[Path]:
-    try:
-        path = next(line[4:] for line in own.read_text().splitlines() if line.startswith("0::/"))
-    except (OSError, StopIteration):
+    group = control_group(cgroups, own)
+    if group is None:
         return []
-    group = cgroups / path
     return [group, *(parent for parent in group.parents if parent.is_relative_to(cgroups))]
 
 

@@ -21,7 +21,7 @@ from stdworker.cli.program_arguments import GivenProgram, ProgramCommand, read_c
 from stdworker.cli.signals import until_interrupted
 from stdworker.errors import ConfigError
 from stdworker.model.difference import Difference, differences
-from stdworker.model.json_text import RawJson, ascii_line, dumps, join_members, members
+from stdworker.model.json_text import RawJson, ascii_line, dumps, join_elements, join_members, members
 from stdworker.model.kind import KindVersion
 
 SAME, DIFFERENT, SKIPPED = "same", "different", "skipped"
@@ -167,7 +167,7 @@ def _as_json(replayed: Replayed) -> str:
         "name": dumps(recorded.name),
         "verdict": dumps(replayed.verdict),
         "why": dumps(replayed.why),
-        "differences": RawJson(b"[" + b",".join(changes) + b"]"),
+        "differences": join_elements(changes),
         "redacted": dumps(list(replayed.hidden)),
         "replayed": join_members(result_members(replayed.result)) if replayed.result else _NULL,
     }

@@ -44,8 +44,9 @@ def _leaves(path: str, said: _Said) -> Iterator[Leaf]:
     objects = _objects_on_top(said)
     keys = list(dict.fromkeys(key for _, fields in objects for key in fields))
     if not keys:
-        name, value = said[-1 if not objects else len(said) - len(objects)]
-        yield Leaf(path, value, name, tuple(reversed(said[: -1 if not objects else -len(objects)])))
+        at = len(said) - max(1, len(objects))  # the topmost value, or the lowest of the empty objects there
+        name, value = said[at]
+        yield Leaf(path, value, name, tuple(reversed(said[:at])))
         return
     for key in keys:
         inner = [(name, fields[key]) for name, fields in objects if key in fields]

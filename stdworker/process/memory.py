@@ -21,24 +21,31 @@ NOTE_SECONDS = 1.0  # how often the count of kills is read while programs start
 END_SECONDS = 5.0
 END_POLL_SECONDS = 0.01
 MOUNT = Path("/sys/fs/cgroup")
+OWN = Path("/proc/self/cgroup")
 VMSTAT = Path("/proc/vmstat")
 
 _LEAF = "stdworker"
 _CONTROLLER = "memory"
+_VERSION_2 = "0::/"
 _KILLED_IN_SHELL = 137  # 128 + SIGKILL
 _SENT = "the kernel has killed nobody for lack of memory: somebody sent it"
 
 log = logging.getLogger("stdworker.process")
 
 
-def own_group(mount: Path = MOUNT) -> Path | None:
-    """The control group of this process; None where version 2 isn't what holds memory."""
+def control_group(mount: Path = MOUNT, own: Path = OWN) -> Path | None:
+    """The control group of this process; None where there is no version 2."""
     with suppress(OSError):
-        for line in Path("/proc/self/cgroup").read_text().splitlines():
-            if line.startswith("0::/"):
-                group = mount / line[len("0::/") :]
-                return group if _CONTROLLER in _words(group / "cgroup.controllers") else None
+        for line in own.read_text().splitlines():
+            if line.startswith(_VERSION_2):
+                return mount / line.removeprefix(_VERSION_2)
     return None
+
+
+def own_group() -> Path | None:
+    """The control group of this process; None where version 2 isn't what holds memory."""
+    group = control_group()
+    return group if group is not None and _CONTROLLER in _words(group / "cgroup.controllers") else None
 
 
 class Memory:
