@@ -27,9 +27,9 @@ from stdworker.framing.messages import (
     repeated_id,
 )
 from stdworker.framing.request import PROTOCOL, SHUTDOWN_LINE, cancel_line, config_line
-from stdworker.framing.response import excerpt
+from stdworker.framing.response import excerpt, is_response, not_a_response
 from stdworker.framing.session import Action, Session
-from stdworker.model.json_text import RawJson
+from stdworker.model.json_text import RawJson, members
 from stdworker.model.task import ReactionRequest
 from stdworker.process.tail import Tail
 
@@ -109,6 +109,8 @@ class Conversation:
         if not len(self._session):
             self._tail.clear()
             self._bytes_since_answer = 0
+            if self._lines.unfinished.lstrip().startswith(b"{"):  # an answer that began before it was asked
+                self._session.doubtful = True
         flight = Flight(
             program.runtime.new_id(), request, program, self._loop.create_future(), stray_before=self.stray_lines
         )
@@ -206,7 +208,7 @@ class Conversation:
     def _on_line(self, line: bytes | Overlong) -> None:
         message = self._read(line)
         if type(message) is Answer:
-            self._on_answer(message)
+            self._on_object(message)
         elif message is not None:
             self._record([line])
             self._on_message(message)
@@ -225,6 +227,18 @@ class Conversation:
             return None
         explained = len(self._session) > 0
         return read_line(line, line_bytes_max=self._lines.line_bytes_max, explained=explained)
+
+    def _on_object(self, answer: Answer) -> None:
+        """One with no field of a response is text like other, but where the one answer that is due should be."""
+        names = None if answer.id is not None else members(answer.document)
+        if names is None or is_response(names.keys()):
+            self._on_answer(answer)
+            return
+        self._record([answer.document])
+        if self._session.meant(None) is None:
+            self._on_stray(Stray(answer.document, len(answer.document)))
+        else:
+            self._on_broken(Broken(None, not_a_response(names.keys(), answer.document)))
 
     def _on_answer(self, answer: Answer) -> None:
         request_id = self._session.meant(answer.id)
@@ -259,6 +273,7 @@ class Conversation:
             self._log.host(logging.WARNING, f"dropped an answer with the id {answer.id!r}: nothing in flight has it")
         elif not len(self._session):
             self._log.host(logging.WARNING, "dropped an answer without id: nothing is in flight")
+            self._session.doubtful = True  # out of step: the next one may be another's too
         elif self._session.doubtful:
             self._log.host(logging.WARNING, "dropped an answer without id: it may be late; the process is replaced")
             self.fail(None, LOST)

@@ -51,7 +51,10 @@ class Pool:
                 result = await peer.ask(request, program)
                 if not isinstance(result, Lost):
                     return result
-            raise Retry("the program's answers can't be told apart", reason="BadResponse", code="lost")
+            text = "the program's answers can't be told apart"
+            raise Retry(
+                text, reason="BadResponse", code="lost", hint="echo the request's id in each answer, answer once"
+            )
         finally:
             self._running -= 1
             self.used_at = time.monotonic()

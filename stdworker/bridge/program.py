@@ -15,7 +15,7 @@ from stdworker.bridge.result import BridgeResult, program_failure, response_fail
 from stdworker.bridge.runtime import BridgeRuntime
 from stdworker.errors import ConfigError, ResponseError, TaskFailure, Terminal
 from stdworker.framing.request import request_line
-from stdworker.framing.response import Response, check_edges, parse_response
+from stdworker.framing.response import UNKNOWN_FIELDS_SHOWN_MAX, Response, check_edges, parse_response
 from stdworker.model.kind import KindVersion
 from stdworker.model.task import ReactionRequest
 from stdworker.process.account import Account, find_account, refuse_harmful
@@ -24,7 +24,6 @@ from stdworker.process.confinement import Confinement
 from stdworker.process.environment import program_environment
 from stdworker.process.spawn import Process
 
-UNKNOWN_FIELDS_SHOWN_MAX = 8
 OFF_LOOP_BYTES = 65_536  # a response above this is read in a thread
 REPORT_SHARE = 0.05  # of the time left until a task's deadline, to stop its program and say why
 REPORT_SECONDS_MAX = 0.25

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from itertools import chain, islice
 
 from stdworker.errors import JsonError, ResponseError
-from stdworker.framing.response import FIELDS, shown
+from stdworker.framing.response import is_response, not_a_response, shown
 from stdworker.model.json_text import check, members
 
 BLOCKS_TRIED_MAX = 1_000  # lines that start with "{" are tried as a response at most this often
@@ -52,15 +52,11 @@ def read_document(text: bytes) -> Document:
     if text in (b"", b"null"):
         return Document(None)
     names = members(text)
-    if names is not None and (not names or names.keys() & FIELDS):
-        return Document(text)
-    if names is not None:
-        raise ResponseError(
-            f"the object has no field of a response, only {', '.join(sorted(names)[:8])}; {shown(text)}",
-            code="not_a_response",
-            hint=f"put it under one of {', '.join(sorted(FIELDS))}",
-        )
-    return _search(text)
+    if names is None:
+        return _search(text)
+    if not is_response(names.keys()):
+        raise not_a_response(names.keys(), text)
+    return Document(text)
 
 
 def _search(text: bytes) -> Document:
@@ -94,7 +90,7 @@ def _blocks(text: str) -> Iterator[tuple[int, int, bool]]:
         if closing is None:
             at = _next_line(text, opening.end())
             continue
-        yield opening.end(), end, not value or not value.keys().isdisjoint(FIELDS)
+        yield opening.end(), end, is_response(value.keys())
         at = closing.end()
 
 

@@ -50,8 +50,8 @@ TABLE: dict[tuple[State, Event], tuple[State | None, Action]] = {
 class Session(Generic[T]):
     """The requests that one process holds, each with its owner of type T.
 
-    `doubtful` is set once a request ended without an answer of its own: from then on an answer without id
-    could belong to that one, so it is never believed again.
+    `doubtful` is set once a request ended without an answer of its own, or an answer came without id that no request
+    waited for: from then on an answer without id could belong to another one, so it is never believed again.
     """
 
     def __init__(self) -> None:

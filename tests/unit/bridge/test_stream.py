@@ -589,7 +589,7 @@ async def test_a_line_with_two_notices_is_none(provide):
         )
     )
 
-    assert (failed, seen) == (None, [])
+    assert (failed.code, seen) == ("not_a_response", [])
 
 
 async def test_a_program_that_stays_after_the_end_of_its_input_gets_sigterm_first(provide, tmp_path):
