@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Set
+from collections.abc import Callable, Iterable, Set
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
@@ -53,6 +53,14 @@ class Exchange:
     def sound(self) -> bool:
         """The program kept the protocol, whatever it said."""
         return self.ending in (Ending.SUCCESS, Ending.REFUSED, Ending.FAILED)
+
+    def without_secrets(self, redact: Callable[[str], str]) -> Exchange:
+        """The texts as they may be shown; `command` has no secrets, and the rest is not shown."""
+        sent, stdout = (
+            redact(text.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")
+            for text in (self.sent, self.stdout)
+        )
+        return replace(self, sent=sent, stdout=stdout, stderr=redact(self.stderr))
 
 
 def judge_oneshot(sent: bytes, peer: Peer, seconds: float) -> Exchange:

@@ -40,7 +40,7 @@ def call_command(subject: Subject, request: ReactionRequest) -> str:
 
 
 def pipe_command(subject: Subject, sent: bytes, prefix: tuple[str, ...] = ()) -> str:
-    """The same bytes on the program's standard input."""
+    """The same bytes on the program's standard input, but for secrets."""
     if subject.launch.mode == "socket":
         return ""
     program = shlex.join([*prefix, subject.command, *subject.arguments])
@@ -48,7 +48,7 @@ def pipe_command(subject: Subject, sent: bytes, prefix: tuple[str, ...] = ()) ->
         return f"{program} </dev/null"
     if len(sent) > ARGUMENT_BYTES_MAX:
         return ""
-    return f"printf '%s\\n' {shlex.quote(sent.decode().rstrip())} | {program}"
+    return f"printf '%s\\n' {shlex.quote(subject.redact(sent.decode().rstrip()))} | {program}"
 
 
 def _spec(spec: RawJson | None) -> tuple[str, tuple[str, ...]]:

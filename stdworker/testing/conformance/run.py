@@ -21,7 +21,7 @@ from stdworker.testing.conformance.lab import Lab
 from stdworker.testing.conformance.probe import Probe, probe
 from stdworker.testing.conformance.report import Report, Result, chosen
 from stdworker.testing.conformance.subject import Subject
-from stdworker.testing.conformance.verdict import Case, Finding, Skipped, Verdict, failed
+from stdworker.testing.conformance.verdict import Case, Finding, Skipped, Verdict, failed, without_secrets
 
 CASE_WAITS_MAX = 20  # a case takes at most so many times the time of one request
 TIMEOUT_SECONDS = 10.0
@@ -130,7 +130,7 @@ async def _timed(case: Case, lab: Lab, first: Probe) -> Result:
             finding = await _found(case, lab, first)
     except TimeoutError:
         finding = failed(f"the case took more than {limit_seconds:g} s")
-    return Result(case, finding, time.monotonic() - started)
+    return Result(case, without_secrets(finding, lab.subject.redact), time.monotonic() - started)
 
 
 async def _found(case: Case, lab: Lab, first: Probe) -> Finding:

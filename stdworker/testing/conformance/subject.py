@@ -8,6 +8,7 @@ from typing import Any
 
 from stdworker.bridge.describe import kind_named
 from stdworker.bridge.launch import LaunchConfig, effective_launch, parse_launch
+from stdworker.bridge.redact import Redactor
 from stdworker.errors import ConfigError
 from stdworker.model.json_text import RawJson, dumps, join_members, members
 from stdworker.model.kind import Emit, KindVersion, Stage
@@ -20,12 +21,15 @@ NO_SPEC = RawJson(b"{}")
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """What is checked. `call_options` are those of `stdworker call` that set up the same."""
+    """What is checked. `call_options` are those of `stdworker call` that set up the same; `redact` hides the secrets
+    of its config.
+    """
 
     command: str
     arguments: tuple[str, ...]
     kind: KindVersion
     launch: LaunchConfig
+    redact: Redactor
     kind_file: KindFile | None
     specs: tuple[RawJson, ...]
     asked_reactions: tuple[str, ...]
@@ -56,12 +60,13 @@ class Subject:
         for name in reactions:
             if name not in declared:
                 raise ConfigError(f"there is no reaction {name!r}; the kind declares {', '.join(declared)}")
-        launch = parse_launch(effective_launch(base, join_members(over), None))
+        config = effective_launch(base, join_members(over), None)
         return cls(
             command,
             tuple(arguments),
             kind or (kind_file.pair if kind_file else kind_named(command)),
-            launch,
+            parse_launch(config),
+            Redactor(config),
             kind_file,
             tuple(specs),
             tuple(reactions),

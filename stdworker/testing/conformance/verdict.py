@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
@@ -69,6 +69,16 @@ def warned(message: str, exchange: Exchange | None = None) -> Finding:
 
 def failed(message: str, exchange: Exchange | None = None) -> Finding:
     return Finding(Verdict.FAIL, message, exchange)
+
+
+def without_secrets(finding: Finding, redact: Callable[[str], str]) -> Finding:
+    """The finding as it may be shown."""
+    exchange = finding.exchange
+    return replace(
+        finding,
+        message=redact(finding.message),
+        exchange=exchange and exchange.without_secrets(redact),
+    )
 
 
 async def already_judged(lab: Lab) -> Finding:

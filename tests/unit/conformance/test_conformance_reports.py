@@ -230,3 +230,18 @@ def test_a_kind_of_reactors_is_asked_about_what_it_watches(oneshot, declare):
 def test_a_reaction_that_is_not_declared_is_refused_naming_those_that_are(oneshot):
     with pytest.raises(ConfigError, match="no reaction 'wrok'; the kind declares work, delete, restart"):
         conformance.check(oneshot(), reactions=["wrok"])
+
+
+def test_no_report_and_no_command_shows_a_secret_of_the_config(oneshot):
+    config = {
+        "settings": {"api_token": "swordfish-42", "password": "o'hara-7"},
+        "env": {"DB_PASSWORD": "hunter2-hunter2"},
+    }
+    dump = """printf '%s %s' "$request" "$DB_PASSWORD" >&2; printf '%s %s\\n' "$request" "$DB_PASSWORD"; """
+    program = oneshot(before=dump + "case $request in *x_check*) exit 1 ;; esac")
+
+    report = conformance.check(program, config=config, only=["stray-output", "unknown-fields"])
+
+    assert [str(result.verdict) for result in report.results] == ["warn", "fail"]
+    shown = [conformance.as_text(report), str(conformance.as_document(report)), conformance.as_junit(report).decode()]
+    assert not [word for word in ("swordfish", "hara", "hunter2") for text in shown if word in text]
