@@ -195,7 +195,7 @@ class _Listener:
             document = await _off_loop(read_document, text)
         except ResponseError as error:
             if ended.code != 0:
-                return BridgeResult(failure=self._failed(ended, tail))
+                return BridgeResult(failure=self._failed(ended, tail, text))
             return BridgeResult(failure=self._program.redacted(response_failure(error, tail)))
         failure = self._judge_stray(document, ended)
         if failure is not None:
@@ -225,7 +225,7 @@ class _Listener:
         try:
             response = await self._program.parse(document.response or b"{}")
         except ResponseError:
-            return self._failed(ended, tail)
+            return self._failed(ended, tail, document.response or b"")
         if response.error is None:
             failure = self._failed(ended, tail)
         else:
@@ -233,12 +233,12 @@ class _Listener:
         failure.status = response.outcome.status
         return failure
 
-    def _failed(self, ended: Exit, tail: str) -> TaskFailure:
+    def _failed(self, ended: Exit, tail: str, printed: bytes = b"") -> TaskFailure:
         path = self._program.command().path
         hint = ""
         if ended.code == 127 and crlf_shebang(path):
             hint = f"the #! line of {path} ends in a carriage return; save it with Unix line endings"
-        return self._program.redacted(exit_failure(ended, tail, hint=hint))
+        return self._program.redacted(exit_failure(ended, tail, printed.strip(), hint=hint))
 
 
 async def _off_loop(read: Callable[[bytes], Document], text: bytes) -> Document:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from stdworker.bridge.launch import NoCommand
 from stdworker.errors import ConfigError, Released, ResponseError, Retry, TaskFailure, Terminal
-from stdworker.framing.response import ProgramError
+from stdworker.framing.response import ProgramError, shown
 from stdworker.model.outcome import Outcome
 from stdworker.process.exits import Exit
 
@@ -47,19 +47,24 @@ async def as_result(running: Awaitable[BridgeResult]) -> BridgeResult:
 
 def program_failure(error: ProgramError, *, terminal: bool) -> TaskFailure:
     """What the program itself says went wrong."""
+    message = error.message or "the program reported an error without a message"
     if terminal:
-        return Terminal(error.message, reason=error.reason or "ProgramFailed", code="program_failed")
+        return Terminal(message, reason=error.reason or "ProgramFailed", code="program_failed")
     return Retry(
-        error.message,
+        message,
         reason=error.reason or "ProgramFailed",
         code="program_failed",
         after=error.retry_after_seconds,
     )
 
 
-def exit_failure(ended: Exit, tail: str, *, hint: str = "") -> TaskFailure:
-    """The program ended badly and said nothing better than its exit status."""
-    message = with_tail(f"the program failed: {ended}", tail)
+def exit_failure(ended: Exit, tail: str, printed: bytes = b"", *, hint: str = "") -> TaskFailure:
+    """The program ended badly and said nothing better than its exit status.
+
+    Some say why on stdout: `printed` is shown when stderr is empty.
+    """
+    said = f"; {shown(printed)}" if printed.strip() and not tail.strip() else ""
+    message = with_tail(f"the program failed: {ended}{said}", tail)
     if ended.code == EXIT_TERMINAL:
         return Terminal(message, reason="ExitTerminal", code="exit_terminal", hint=hint)
     code = "killed_by_signal" if ended.signal is not None else "exit_transient"
@@ -73,7 +78,7 @@ def response_failure(error: ResponseError, tail: str = "", *, alone: bool = True
 
 
 def timeout_failure(seconds: float, tail: str, ended: Exit | None = None) -> TaskFailure:
-    message = f"the program gave no answer within {seconds:g} s"
+    message = f"the program gave no answer within {round(seconds, 2):g} s"
     if ended is not None:
         message += f"; it ended by {ended}" if ended.signal is None else f"; it was {ended}"
     return Retry(with_tail(message, tail), reason="DeadlineExceeded", code="deadline_exceeded")

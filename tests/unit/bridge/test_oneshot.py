@@ -139,6 +139,21 @@ async def test_a_failure_shows_the_end_of_stderr(provide):
     assert 900 < len(failure.message) < 1200
 
 
+@pytest.mark.parametrize("printed", ["no such region", '{"error":"no such region"}'])
+async def test_a_program_that_says_on_stdout_why_it_failed_is_heard_if_stderr_is_silent(provide, printed):
+    silent = (await (await provide(**bash(f"echo '{printed}'; exit 1"))).run()).failure
+    loud = (await (await provide(**bash(f"echo '{printed}'; echo 'see above' >&2; exit 1"))).run()).failure
+
+    assert silent.message == f"the program failed: exit status 1; received: {printed}"
+    assert loud.message == "the program failed: exit status 1: see above"
+
+
+async def test_an_error_without_a_message_is_still_said_to_be_one(provide):
+    failure = (await (await provide(**bash('echo \'{"error":{"message":""}}\''))).run()).failure
+
+    assert failure.message == "the program reported an error without a message"
+
+
 async def test_stray_lines_are_counted_and_the_response_is_used(provide, caplog):
     result = await (await provide(**bash("echo one; echo '{\"status\":1}'; echo two"))).run()
 
