@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import sqlite3
+import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from stdworker.engine.store.sql import Write, bound, spell
 from stdworker.errors import StoreError
 
 BUSY_SECONDS = 30.0
+BUSY_LOOK_SECONDS = 0.005
 CACHE_KIB = 65_536
 CHECKPOINT_PAGES = 16_000  # a commit moves the log only when `checkpoint` fell behind
 
@@ -141,4 +143,17 @@ def _prepare(connection: sqlite3.Connection, record: object) -> None:
     connection.isolation_level = None
     connection.execute(f"PRAGMA busy_timeout = {int(BUSY_SECONDS * 1000)}")
     connection.execute("PRAGMA foreign_keys = OFF")
-    connection.execute("PRAGMA journal_mode = WAL")
+    _use_wal(connection)
+
+
+def _use_wal(connection: sqlite3.Connection) -> None:
+    """The one statement that SQLite refuses at once, whatever the busy timeout, when another connection is at it."""
+    deadline = time.monotonic() + BUSY_SECONDS
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+            return
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() >= deadline:
+                raise
+            time.sleep(BUSY_LOOK_SECONDS)
