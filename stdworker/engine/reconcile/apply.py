@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
-from stdworker.engine.reconcile import configs, present, remove, schedule, state
+from stdworker.engine.reconcile import configs, deletion, present, schedule, state
 from stdworker.engine.reconcile.kinds import Kind
 from stdworker.engine.reconcile.unit import UnitOfWork
 from stdworker.engine.store import lists
@@ -76,7 +76,7 @@ def delete(uow: UnitOfWork, ref: Ref, *, force: bool) -> None:
     node = _existing(uow, ref)
     if force:
         uow.event(node, "DeleteForced", message="teardowns are skipped")
-    remove.mark(uow, node.id, force=force)
+    deletion.mark(uow, node.id, force=force)
 
 
 def _existing(uow: UnitOfWork, ref: Ref) -> Node:

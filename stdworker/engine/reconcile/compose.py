@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
-from stdworker.engine.reconcile import configs, gates, recheck, remove, schedule, state
+from stdworker.engine.reconcile import configs, deletion, gates, schedule, state
 from stdworker.engine.reconcile import wanted as wanted_children
 from stdworker.engine.reconcile.unit import UnitOfWork
 from stdworker.engine.reconcile.wanted import Wanted
@@ -35,7 +35,7 @@ def apply(uow: UnitOfWork, owner: Node, outcome: Outcome, emits: frozenset[Emit]
     for node in (*changed, *fresh.values()):
         uow.request(node, schedule.SPEC)
     for node in changed:
-        recheck.count_child(owner, node)
+        state.count_child(owner, node)
     dropped = [node for ref, node in owned.items() if ref not in wanted and node.wanted]
     for node in dropped:
         _drop(uow, owner, node)
@@ -141,5 +141,5 @@ def _drop(uow: UnitOfWork, owner: Node, node: Node) -> None:
     """The composer wants the child no more."""
     node.wanted = False
     uow.touch(node)
-    remove.mark(uow, node.id)
-    recheck.count_child(owner, node)
+    deletion.mark(uow, node.id)
+    state.count_child(owner, node)

@@ -12,7 +12,7 @@ from stdworker.engine.reconcile.tokens import new_tokens, row_id
 from stdworker.engine.reconcile.unit import UnitOfWork
 from stdworker.engine.store import tasks
 from stdworker.engine.store.records import Claim, Settlement, VoidedLease, Want
-from stdworker.engine.store.rows import DELETE, TaskRow, resource_of, task_id, task_ids
+from stdworker.engine.store.rows import DELETE, TaskRow, resource_of, task_id
 from stdworker.engine.store.tasks import LeaseRow, Ready
 from stdworker.model.config import ProviderConfig
 from stdworker.model.json_text import RawJson
@@ -192,9 +192,3 @@ def progress(uow: UnitOfWork, reports: Sequence[tuple[Lease, float | None, str]]
 
 def voided(uow: UnitOfWork, broker: str) -> list[VoidedLease]:
     return [VoidedLease(Lease(token, epoch), broker, why) for token, epoch, why in tasks.take_void(uow.db, broker)]
-
-
-def is_idle(uow: UnitOfWork, resource_id: int) -> bool:
-    """Has the resource no leased task?"""
-    rows = map(uow.tasks.get, task_ids(resource_id))
-    return not any(row is not None and row.claimed_by is not None for row in rows)

@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Mapping
 from typing import Any
 
-from stdworker.engine.reconcile import settle
+from stdworker.engine.reconcile import schedule
 from stdworker.engine.reconcile.kinds import Kind, compile_schema, policy_text
 from stdworker.engine.reconcile.unit import UnitOfWork
 from stdworker.engine.store import catalog
@@ -43,7 +43,7 @@ def publish(uow: UnitOfWork, document: Mapping[str, Any]) -> KindRecord:
     if known is not None and known.manifest_version != version:
         catalog.start_sweep(uow.db, f"pair:{kind.pair}")
         uow.follow_up = True
-    settle.waiters(uow, [f"kind:{kind.pair}"])
+    schedule.run_waiting(uow, [f"kind:{kind.pair}"])
     return kind.record()
 
 

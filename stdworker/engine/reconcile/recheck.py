@@ -48,22 +48,11 @@ def _count_in(uow: UnitOfWork, changed: list[Node], *, sources: bool = False) ->
         owner = owners.get(child.owner_id or 0)
         if owner is None:
             continue
-        if count_child(owner, child):
+        if state.count_child(owner, child):
             uow.touch(owner)
             uow.touch(child)
         if sources:
             _follow(uow, owner, child)
-
-
-def count_child(owner: Node, child: Node) -> bool:
-    """Bring the owner's counts up to date with one child; did anything change?"""
-    unsettled, unready = state.contribution(child)
-    if (unsettled, unready) == (child.counted_unsettled, child.counted_unready):
-        return False
-    owner.unsettled += unsettled - child.counted_unsettled
-    owner.unready += unready - child.counted_unready
-    child.counted_unsettled, child.counted_unready = unsettled, unready
-    return True
 
 
 def _follow(uow: UnitOfWork, owner: Node, child: Node) -> None:

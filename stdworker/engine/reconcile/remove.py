@@ -1,45 +1,14 @@
-"""Deletion: dependents first, the root last, each after its own teardown."""
+"""Removal of what is marked for deletion: dependents first, the root last, each after its own teardown."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Sequence
 
-from stdworker.engine.reconcile import leases, schedule, settle, state
+from stdworker.engine.reconcile import schedule, state
 from stdworker.engine.reconcile.unit import UnitOfWork
 from stdworker.engine.store import catalog, edges, nodes
-from stdworker.engine.store.rows import RECONCILE, Node, task_id
+from stdworker.engine.store.rows import Node
 from stdworker.model.kind import Phase
-
-
-def mark(uow: UnitOfWork, target_id: int, *, force: bool = False) -> None:
-    """Request the deletion of a resource, of what it owns and of what depends on any of these."""
-    ids = nodes.deletion_set(uow.db, target_id)
-    marked = uow.lock(ids)
-    uow.lock_tasks(ids)
-    for node in marked:
-        if not state.is_deleting(node):
-            _mark(uow, node)
-        if force:
-            node.finalizers = "[]"
-            uow.touch(node)
-        uow.recheck(edges.REMOVAL, node.id)
-
-
-def _mark(uow: UnitOfWork, node: Node) -> None:
-    kind = uow.kinds.get(node.pair)
-    node.deletion_requested_at, node.frozen_until = uow.now_ms, None
-    node.finalizers = json.dumps(kind.finalizers if kind else [])
-    uow.touch(node)
-    uow.event(node, "DeleteRequested")
-    row = uow.tasks.get(task_id(node.id, RECONCILE))
-    if row is None:
-        return
-    if row.claimed_by is None:
-        uow.remove_task(row)
-    elif row.superseded is None:
-        schedule.supersede(uow, row, "the resource is being deleted")
-        uow.save_task(row)
 
 
 def sweep(uow: UnitOfWork, ids: Collection[int]) -> None:
@@ -50,7 +19,7 @@ def sweep(uow: UnitOfWork, ids: Collection[int]) -> None:
     for node in free:
         if node.finalizers != "[]":
             uow.request(node, schedule.REMOVAL)
-        elif leases.is_idle(uow, node.id):
+        elif schedule.is_idle(uow, node.id):
             gone.append(node)
     if gone:
         _remove(uow, gone)
@@ -66,7 +35,7 @@ def _remove(uow: UnitOfWork, gone: Sequence[Node]) -> None:
         owner = owners.get(node.owner_id or 0)
         if owner is not None:
             _tell_owner(uow, owner, node)
-    settle.waiters(uow, [f"name:{node.ref}" for node in gone])
+    schedule.run_waiting(uow, [f"name:{node.ref}" for node in gone])
     nodes.remove(uow.db, ids)
     counts: dict[str, int] = {}
     for node in gone:

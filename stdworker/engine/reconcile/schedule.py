@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Protocol
 
 from stdworker.engine.reconcile import state
 from stdworker.engine.reconcile.kinds import Kind
-from stdworker.engine.store.rows import DELETE, RECONCILE, Node, TaskRow, task_id
+from stdworker.engine.store import nodes
+from stdworker.engine.store.rows import DELETE, RECONCILE, Node, TaskRow, task_id, task_ids
 from stdworker.model.kind import Stage
 
 if TYPE_CHECKING:
@@ -136,3 +137,16 @@ def complete(node: Node, kind: Kind, generation: int, done: int) -> None:
     elif node.unsettled:
         node.due |= state.ROLLUP_DUE
     state.fold(node)
+
+
+def is_idle(uow: UnitOfWork, resource_id: int) -> bool:
+    """Has the resource no leased task?"""
+    rows = map(uow.tasks.get, task_ids(resource_id))
+    return not any(row is not None and row.claimed_by is not None for row in rows)
+
+
+def run_waiting(uow: UnitOfWork, subjects: Iterable[str]) -> None:
+    """What some resources stopped for has come: each gets one more run."""
+    for node in uow.lock(nodes.stop_waiting(uow.db, list(subjects))):
+        if state.is_stopped(node):
+            uow.request(node, CONFIG | CHILDREN)

@@ -8,7 +8,7 @@ generation was superseded still stores what it saw.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from stdworker.engine.reconcile import compose, conditions, retry, schedule, state
 from stdworker.engine.reconcile.kinds import Kind
@@ -211,10 +211,3 @@ def _warn_of_dropped(uow: UnitOfWork, node: Node, outcome: Outcome, emits: froze
     if dropped:
         told = f"the manifest doesn't let the reaction emit {', '.join(sorted(dropped))}"
         uow.event(node, "Warning", "EmitDropped", told)
-
-
-def waiters(uow: UnitOfWork, subjects: Iterable[str]) -> None:
-    """What some resources stopped for has come: each gets one more run."""
-    for node in uow.lock(nodes.stop_waiting(uow.db, list(subjects))):
-        if state.is_stopped(node):
-            uow.request(node, schedule.CONFIG | schedule.CHILDREN)

@@ -87,6 +87,17 @@ def contribution(node: Node) -> tuple[bool, bool]:
     return not is_settled(node), phase(node) is not Phase.READY
 
 
+def count_child(owner: Node, child: Node) -> bool:
+    """Bring the owner's counts up to date with one child; did anything change?"""
+    unsettled, unready = contribution(child)
+    if (unsettled, unready) == (child.counted_unsettled, child.counted_unready):
+        return False
+    owner.unsettled += unsettled - child.counted_unsettled
+    owner.unready += unready - child.counted_unready
+    child.counted_unsettled, child.counted_unready = unsettled, unready
+    return True
+
+
 def fold(node: Node) -> None:
     """Own stages done and nothing below moves: the resource is synced."""
     if node.worked_gen > node.synced_gen and not node.unsettled and not node.due:

@@ -6,7 +6,7 @@ import threading
 import pytest
 
 from stdworker.engine.reconcile import batcher as batching
-from stdworker.engine.reconcile import recheck, verbs
+from stdworker.engine.reconcile import state, verbs
 from stdworker.engine.reconcile.batcher import Batcher, Verb
 from stdworker.engine.reconcile.clock import SystemClock
 from stdworker.engine.reconcile.unit import Limits
@@ -168,14 +168,14 @@ def test_a_batch_is_bounded(run, batcher, monkeypatch):
 def test_one_resource_that_cannot_be_looked_at_holds_up_no_other(world, monkeypatch, caplog):
     world.leaf()
     world.composite()
-    count_child = recheck.count_child
+    count_child = state.count_child
 
     def fragile(owner, child):
         if child.name == "odd":
             raise ZeroDivisionError("odd")
         return count_child(owner, child)
 
-    monkeypatch.setattr(recheck, "count_child", fragile)
+    monkeypatch.setattr(state, "count_child", fragile)
     for name in ("a", "b", "c"):
         world.group(name, [f"leaf/{name}-1"], ["leaf/odd" if name == "b" else f"leaf/{name}-2"])
     world.work()

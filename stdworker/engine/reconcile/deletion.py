@@ -1,0 +1,40 @@
+"""Asking for deletion: of a resource, and of all that can't go on without it."""
+
+from __future__ import annotations
+
+import json
+
+from stdworker.engine.reconcile import schedule, state
+from stdworker.engine.reconcile.unit import UnitOfWork
+from stdworker.engine.store import edges, nodes
+from stdworker.engine.store.rows import RECONCILE, Node, task_id
+
+
+def mark(uow: UnitOfWork, target_id: int, *, force: bool = False) -> None:
+    """Request the deletion of a resource, of what it owns and of what depends on any of these."""
+    ids = nodes.deletion_set(uow.db, target_id)
+    marked = uow.lock(ids)
+    uow.lock_tasks(ids)
+    for node in marked:
+        if not state.is_deleting(node):
+            _mark(uow, node)
+        if force:
+            node.finalizers = "[]"
+            uow.touch(node)
+        uow.recheck(edges.REMOVAL, node.id)
+
+
+def _mark(uow: UnitOfWork, node: Node) -> None:
+    kind = uow.kinds.get(node.pair)
+    node.deletion_requested_at, node.frozen_until = uow.now_ms, None
+    node.finalizers = json.dumps(kind.finalizers if kind else [])
+    uow.touch(node)
+    uow.event(node, "DeleteRequested")
+    row = uow.tasks.get(task_id(node.id, RECONCILE))
+    if row is None:
+        return
+    if row.claimed_by is None:
+        uow.remove_task(row)
+    elif row.superseded is None:
+        schedule.supersede(uow, row, "the resource is being deleted")
+        uow.save_task(row)
