@@ -118,6 +118,7 @@ class Places:
     def answered(self) -> None:
         was_open = self._supervision.open
         self._supervision.succeeded()
+        self._redials.succeeded()
         if was_open:
             self._recovered()
 

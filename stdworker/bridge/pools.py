@@ -17,7 +17,8 @@ POOL_IDLE_SECONDS = 60.0
 class Pools:
     """At most `pools_max` at a time: the one that was idle for the longest time makes room, else a task waits.
 
-    Those that were idle for `POOL_IDLE_SECONDS` are closed, but for the one to `keep`.
+    Those that were idle for `POOL_IDLE_SECONDS` are closed, but for the one to `keep`. At most as many again are on
+    their way to the end: programs that are slow to end can't pile up.
     """
 
     def __init__(self, runtime: BridgeRuntime, ready_changed: Callable[[], None]) -> None:
@@ -25,6 +26,7 @@ class Pools:
         self._runtime = runtime
         self._ready_changed = ready_changed
         self._pools: dict[bytes, Pool] = {}
+        self._ending = 0
         self._room = asyncio.Event()
         self._idle_timer: asyncio.TimerHandle | None = None
         self._closed = False
@@ -41,11 +43,12 @@ class Pools:
         return self._pools.get(program.launch.pool_key)
 
     def open(self, program: Program, *, evict: bool) -> Pool | None:
-        """The pool of the program; None when there may be no more pools, and none is idle that may be evicted."""
+        """The pool of the program; None when there may be no more pools now, and none is idle that may be evicted."""
         key = program.launch.pool_key
         if key not in self._pools:
-            full = len(self._pools) >= program.launch.pools_max
-            if self._closed or (full and not (evict and self._evict())):
+            most = program.launch.pools_max
+            full = len(self._pools) >= most
+            if self._closed or self._ending >= most or (full and not (evict and self._evict())):
                 return None
             self._pools[key] = Pool(program, self._ready_changed)
             self._arm_idle_timer()
@@ -87,7 +90,15 @@ class Pools:
 
     def _close_one(self, pool: Pool) -> None:
         del self._pools[pool.program.launch.pool_key]
-        self._runtime.background(pool.close())
+        self._ending += 1
+        self._runtime.background(self._end(pool))
+
+    async def _end(self, pool: Pool) -> None:
+        try:
+            await pool.close()
+        finally:
+            self._ending -= 1
+            self._room.set()
 
     def _evict(self) -> bool:
         """False when all are busy."""

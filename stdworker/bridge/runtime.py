@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from stdworker.errors import Retry, StdworkerError
+from stdworker.errors import Released, Retry, StdworkerError
 from stdworker.process.command import Command
 from stdworker.process.guardian import Guardian
 from stdworker.process.memory import Memory, MemoryGroup, own_group
@@ -60,13 +60,17 @@ class BridgeRuntime:
         self._memory_groups: dict[Process, MemoryGroup] = {}
         self._tasks: set[asyncio.Task[Any]] = set()
         self._signals: ExitStack | None = None
+        self._closed = False
 
     def new_id(self) -> str:
         """An id that no other request to a program of this process ever has."""
         return str(next(self._ids))
 
     async def start(self, command: Command) -> Process:
-        """Start a program. Raises ConfigError for what an operator must mend, Retry for what passes by itself."""
+        """Start a program.
+
+        Raises ConfigError for what an operator must mend, Retry for what passes by itself, Released when closed.
+        """
         for _ in range(BUSY_TRIES_MAX - 1):
             try:
                 return self._spawn(command)
@@ -98,7 +102,8 @@ class BridgeRuntime:
         return task
 
     async def close(self) -> None:
-        """Kill every program that is left, end the guardian, restore what was changed."""
+        """Kill every program that is left, end the guardian, restore what was changed. Nothing starts any more."""
+        self._closed = True
         while self._tasks:
             await asyncio.wait(set(self._tasks))
         for process in list(self.processes):
@@ -112,6 +117,8 @@ class BridgeRuntime:
             self._signals = None
 
     def _spawn(self, command: Command) -> Process:
+        if self._closed:
+            raise Released("no program is started any more", reason="ShuttingDown", code="shutting_down")
         memory = self._open()
         mark = self._orphans.new_mark()
         confinement, group = memory.confine(command.confinement, mark)

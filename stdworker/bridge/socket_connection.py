@@ -96,11 +96,17 @@ class SocketConnection(Peer, asyncio.Protocol):
             self._transport.abort()
 
     def check(self) -> None:
-        """Raise OSError if it isn't connected: asyncio takes a full queue of a Unix socket for success."""
+        """Raise OSError if nobody else is there.
+
+        asyncio takes a full queue of a Unix socket for success. And TCP connects to itself when the port that it
+        happens to choose for this end is the one that is dialed: then the request would come back as its answer.
+        """
         assert self._transport is not None
-        if self._transport.get_extra_info("peername") is None:
+        peer = self._transport.get_extra_info("peername")
+        if peer is None or peer == self._transport.get_extra_info("sockname"):
             self._transport.abort()
-            raise OSError(errno.EAGAIN, os.strerror(errno.EAGAIN))
+            number = errno.EAGAIN if peer is None else errno.ECONNREFUSED
+            raise OSError(number, os.strerror(number))
 
     def listen(self) -> None:
         """Begin to read: not before there is somebody who cares."""

@@ -81,7 +81,8 @@ class Supervision:
 class Redials:
     """Spaces out the attempts to reach a program that we don't run.
 
-    Most lost connections are a restart or an idle limit of the other side, so the first attempt follows at once.
+    Most lost connections are a restart or a limit of the other side, of idle time or of requests, so the first attempt
+    follows at once.
     Connections that are lost, or refused, together were one loss: what began before the last loss adds nothing.
     No breaker is needed: without a connection the kind takes no work, and one attempt is made at a time.
     """
@@ -92,11 +93,15 @@ class Redials:
         self._failed_at = float("-inf")
         self._next_at = float("-inf")
 
+    def succeeded(self) -> None:
+        """A request got its answer: what follows is a loss like the first."""
+        self._first = True
+        self._backoff.attempts = 0
+
     def failed(self, now: float, age_seconds: float) -> float:
         """A connection, or an attempt at one, of this age came to nothing: seconds until the next attempt."""
         if age_seconds >= STABLE_SECONDS:
-            self._first = True
-            self._backoff.reset_if_stable(age_seconds)
+            self.succeeded()
         if now - age_seconds <= self._failed_at:
             return max(0.0, self._next_at - now)
         delay = 0.0 if self._first else self._backoff.next()

@@ -512,6 +512,20 @@ async def test_a_file_that_is_being_written_is_tried_again(provide, script):
     assert await program.status() == b"1"
 
 
+async def test_nothing_is_started_any_more_once_the_last_provider_closed(provide, runtime, script):
+    path = script("#!/bin/sh\n")
+    program = await provide(command=path)
+    with Path(path).open("ab"):
+        running = asyncio.ensure_future(program.run())
+        await asyncio.sleep(0)
+        await program.provider.close()
+
+    failure = (await running).failure
+
+    assert (type(failure), failure.code) == (Released, "shutting_down")
+    assert runtime.counters.spawned == 0
+
+
 async def test_a_file_that_stays_busy_is_given_up_after_five_tries(provide, script, monkeypatch):
     tries = []
 

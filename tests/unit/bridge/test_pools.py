@@ -90,6 +90,26 @@ async def test_pools_are_limited_and_the_idle_one_makes_room(provide, runtime, u
     await until(lambda: len(runtime.processes) == 2)
 
 
+STUBBORN = r"""
+import json, os, signal, sys
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+for line in sys.stdin:
+    request = json.loads(line)
+    print(json.dumps({"id": request["id"], "status": request["spec"]}), flush=True)
+while True: signal.pause()
+"""
+
+
+async def test_pools_that_are_slow_to_end_don_t_pile_up(provide, alive):
+    program = await provide(
+        mode="stream", command=sys.executable, args=["-S", "-c", STUBBORN], pools_max=2, grace_seconds=0.1
+    )
+
+    for n in range(8):
+        assert await program.status(b"%d" % n, override={"env": {"N": str(n)}}) == b"%d" % n
+        assert len(alive()) <= 4
+
+
 async def test_a_task_waits_while_every_pool_is_busy(provide, runtime):
     program = await provide(**echo(pools_max=1))
     busy = asyncio.ensure_future(program.run(b'"hold"', seconds=1))

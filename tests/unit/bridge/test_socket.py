@@ -457,6 +457,41 @@ async def test_a_socket_whose_queue_is_full_is_no_connection(provide, address):
     assert "its queue of connections is full (EAGAIN)" in failure.message
 
 
+async def test_a_port_that_dials_itself_is_no_connection(provide, monkeypatch):
+    """Seldom, but a kind that waits for its program on a port of the range for outgoing connections tries often."""
+
+    async def dial_self(_, connection):
+        end = socket.socket()
+        end.bind(("127.0.0.1", 0))
+        end.connect(end.getsockname())
+        return (await asyncio.get_running_loop().create_connection(connection, sock=end))[1]
+
+    monkeypatch.setattr(socket_connection, "dial", dial_self)
+
+    failure = (await (await provide(**to("tcp:127.0.0.1:40000"))).run()).failure
+
+    assert (type(failure), failure.code) == (Released, "not_connected")
+    assert "nobody listens there (ECONNREFUSED)" in failure.message
+
+
+async def test_a_program_that_closes_after_each_answer_is_dialed_again_at_once(provide, address, until, monkeypatch):
+    monkeypatch.setattr(supervision, "DELAY_SECONDS_MIN", 1_000.0)
+
+    async def answer_once(reader, writer):
+        request = json.loads(await reader.readline() or "{}")
+        writer.write(json.dumps({"id": request.get("id", ""), "status": request.get("spec")}).encode() + b"\n")
+        writer.close()
+
+    async with await asyncio.start_unix_server(answer_once, address[5:]):
+        program = await provide(**to(address))
+        for n in range(6):
+            await until(
+                lambda n=n: [(pool.restarts, pool.running) for pool in program.provider.view().pools] == [(n, 1)]
+            )
+            assert await program.status(b"%d" % n) == b"%d" % n
+        await program.provider.close()
+
+
 @pytest.fixture
 def as_nobody():
     """Root may open every socket."""

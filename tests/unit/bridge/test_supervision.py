@@ -135,6 +135,16 @@ def test_a_connection_that_was_stable_makes_the_delays_begin_anew(redials):
     assert redials.failed(1_001, 0.5) == 1
 
 
+def test_a_connection_that_answered_is_dialed_again_at_once(redials):
+    for now in range(5):
+        redials.failed(now, 0)
+
+    redials.succeeded()
+
+    assert redials.failed(1_000, 0.5) == 0
+    assert redials.failed(1_001, 0) == 1
+
+
 def test_the_third_mistake_in_a_row_is_one_too_many():
     mistakes = Mistakes()
 
