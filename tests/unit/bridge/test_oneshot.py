@@ -168,6 +168,12 @@ async def test_strict_makes_stray_output_terminal(provide):
     assert "the first is: one" in failure.message
 
 
+async def test_strict_or_not_a_bad_exit_status_decides(provide):
+    failure = (await (await provide(**bash("echo one; echo '{}'; exit 1"), strict=True)).run()).failure
+
+    assert (type(failure), failure.code) == (Retry, "exit_transient")
+
+
 async def test_unknown_fields_are_a_warning_and_strictly_a_failure(provide, caplog):
     text = bash('echo \'{"status":1,"state":2}\'')
 

@@ -349,6 +349,21 @@ def not_ready(program):
     return any(pool.breaker_open for pool in program.provider.view().pools)
 
 
+async def test_how_long_a_process_was_up_counts_for_the_next_delay(provide, monkeypatch, until):
+    uptimes = []
+    died = supervision.Supervision.died
+
+    def noted(self, now, uptime_seconds, resources):
+        uptimes.append(uptime_seconds)
+        return died(self, now, uptime_seconds, resources)
+
+    monkeypatch.setattr(supervision.Supervision, "died", noted)
+    await provide(mode="stream", command="false")
+
+    await until(lambda: uptimes)
+    assert uptimes[0] > 0
+
+
 async def test_while_the_breaker_is_open_one_process_at_a_time_is_tried(provide, runtime, script, impatient, until):
     program = await provide(mode="stream", command=script("#!/bin/bash\nsleep 0.05\nexit 3\n"), processes=4)
     await until(lambda: not_ready(program) and not runtime.processes)

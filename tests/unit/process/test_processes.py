@@ -161,6 +161,19 @@ async def test_the_whole_group_ends_with_its_leader(start):
     os.close(descendant)
 
 
+async def test_what_a_leader_left_of_its_group_ends_as_soon_as_it_is_given_back(start):
+    process = start("sleep 1000 & echo $!")
+    output = Output(process)
+    await output.wait_for(b"\n")
+    descendant = os.pidfd_open(int(output.stdout))
+    await process.exited
+
+    process.close()
+
+    await readable(descendant)
+    os.close(descendant)
+
+
 async def readable(fd):
     """A pidfd becomes readable when its process has ended."""
     ended = asyncio.Event()
