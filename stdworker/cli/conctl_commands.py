@@ -17,6 +17,7 @@ from stdworker.cli.conctl_arguments import MEMBER, Session, label_of, path_of, s
 from stdworker.cli.conctl_client import Client, Failed, Listed
 from stdworker.cli.conctl_cluster import cluster as show_cluster
 from stdworker.cli.conctl_wait import wait_for
+from stdworker.cli.conctl_waiting import why_waiting
 from stdworker.cli.ending import CommandLine
 from stdworker.model.json_text import join_elements, join_members, loads
 from stdworker.model.kind import Phase
@@ -235,7 +236,8 @@ def describe(session: Session, resource: str) -> None:
         document = client.document(path)
         dependencies = client.value(f"{path}/dependencies")["dependencies"]
         events = [loads(event) for event in client.items(f"{path}/events", "events", {}).items]
-    show.describe(document, dependencies, events)
+        why = why_waiting(client, loads(document))
+    show.describe(document, dependencies, events, why)
 
 
 @cli.command()

@@ -38,17 +38,22 @@ def event_rows(events: Iterable[Mapping[str, Any]]) -> list[list[str | Text]]:
     return [[age(e["created_at"]), e["type"], e["reason"], e["actor"], e["message"]] for e in events]
 
 
-def describe(document: RawJson, dependencies: Sequence[Mapping[str, Any]], events: Sequence[Mapping[str, Any]]) -> None:
+def describe(
+    document: RawJson,
+    dependencies: Sequence[Mapping[str, Any]],
+    events: Sequence[Mapping[str, Any]],
+    why_waiting: str = "",
+) -> None:
     """Everything about a resource that a person asks for when it doesn't do what it should."""
     resource = loads(document)
-    show(_heading(resource))
+    show(_heading(resource, why_waiting))
     for name in ("labels", "spec", "status"):
         if resource[name]:
             _section(name.capitalize(), pretty_yaml((members(document) or {})[name]))
     _tables(resource, dependencies, events)
 
 
-def _heading(resource: Mapping[str, Any]) -> Text:
+def _heading(resource: Mapping[str, Any], why_waiting: str) -> Text:
     lines = [
         ("Resource", f"{resource['kind']}/{resource['name']} (kind version {resource['kind_version']})"),
         ("Phase", resource["phase"]),
@@ -58,7 +63,7 @@ def _heading(resource: Mapping[str, Any]) -> Text:
         ("Config", (resource["provider_config"] or {}).get("name", "")),
         ("Finalizers", ", ".join(resource["finalizers"])),
         ("Failure", _failure(resource["failure"])),
-        ("Work", _work(resource["work"])),
+        ("Work", _work(resource["work"], why_waiting)),
         ("UID", resource["uid"]),
     ]
     made = Text()
@@ -82,11 +87,11 @@ def _failure(failure: Mapping[str, Any] | None) -> str:
     return f"{failure['message']} ({again})"
 
 
-def _work(work: Mapping[str, Any] | None) -> str:
+def _work(work: Mapping[str, Any] | None, why_waiting: str) -> str:
     if work is None:
         return ""
     if not work["claimed_by"]:
-        return f"{work['task_type']}, waiting"
+        return ": ".join(filter(None, (f"{work['task_type']}, waiting", why_waiting)))
     return " ".join(filter(None, (f"{work['task_type']}, running on {work['worker']}", progress(work))))
 
 

@@ -14,12 +14,14 @@ from rich.status import Status
 from rich.text import Text
 
 from stdworker.cli.conctl_client import Client, Failed
+from stdworker.cli.conctl_waiting import why_waiting
 from stdworker.cli.terminal import plain
 
 LOOK_SECONDS = 1.0
 GRACE_SECONDS = 10.0  # for the answer of a wait to arrive
 GRAPH_NODES_MAX = 1_000
 CULPRITS_SHOWN = 2
+TIMED_OUT = 408
 
 
 def wait_for(client: Client, names: Sequence[str], condition: str, timeout_seconds: float) -> list[str]:
@@ -34,7 +36,7 @@ def wait_for(client: Client, names: Sequence[str], condition: str, timeout_secon
             except Failed as error:
                 if not error.status:
                     raise
-                complaints.append(error.message)
+                complaints.append(f"{error.message}{_why(client, name) if error.status == TIMED_OUT else ''}")
             else:
                 progress.report(f"{name} is {condition}")
     return complaints
@@ -50,9 +52,18 @@ def _wait_for(client: Client, name: str, condition: str, deadline: float, progre
             client.call("GET", f"/resources/{name}/wait", query=query, timeout_seconds=seconds + GRACE_SECONDS)
             return
         except Failed as error:
-            if error.status != 408 or seconds >= left:
+            if error.status != TIMED_OUT or seconds >= left:
                 raise
         progress.update()
+
+
+def _why(client: Client, name: str) -> str:
+    """What a resource that isn't so in time waits for."""
+    try:
+        why = why_waiting(client, client.value(f"/resources/{name}"))
+    except Failed:
+        return ""
+    return f" ({why})" if why else ""
 
 
 def on_terminal() -> bool:

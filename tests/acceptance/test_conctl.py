@@ -143,12 +143,20 @@ async def test_a_wait_on_a_terminal_shows_progress_and_ends_when_it_is_so(engine
     await worker.close()
 
 
+def test_a_resource_that_waits_says_what_for(engine):
+    nobody = "no worker that is connected serves leaf@1 (`conctl cluster` shows what is served)"
+    conctl(engine, "apply", "-f", "all.yaml")
+    assert f"Work:       reconcile, waiting: {nobody}" in conctl(engine, "describe", "leaf/one").stdout
+    waited = conctl(engine, "wait", "leaf/one", "--timeout", "50ms")
+    assert (waited.returncode, waited.stderr) == (1, f"Error: leaf/one is Reconciling, not ready ({nobody})\n")
+
+
 def test_a_wait_is_interrupted_without_a_traceback(engine, terminal):
     conctl(engine, "apply", "-f", "all.yaml")
     waiting = terminal("wait", "leaf/one")
     waiting.shows("leaf/one Reconciling")
     waiting.process.send_signal(signal.SIGINT)
-    assert waiting.ended() == 1
+    assert waiting.ended() == 128 + signal.SIGINT
     assert "Traceback" not in waiting.text
 
 
