@@ -27,7 +27,7 @@ from stdworker.framing.messages import (
     repeated_id,
 )
 from stdworker.framing.request import PROTOCOL, SHUTDOWN_LINE, cancel_line, config_line
-from stdworker.framing.response import excerpt, is_response, not_a_response
+from stdworker.framing.response import CUT, excerpt, is_response, not_a_response
 from stdworker.framing.session import Action, Session
 from stdworker.model.json_text import RawJson, members
 from stdworker.model.task import ReactionRequest
@@ -219,8 +219,9 @@ class Conversation:
         transcripts = [flight.request.transcript for flight in self.flights if flight.request.transcript is not None]
         if transcripts:
             for line in lines:
+                shown = line.start + CUT.encode() if isinstance(line, Overlong) else line
                 for transcript in transcripts:
-                    transcript.received(line.start if isinstance(line, Overlong) else line, self._redact)
+                    transcript.received(shown, self._redact)
 
     def _read(self, line: bytes | Overlong) -> Message | None:
         if not line:

@@ -69,6 +69,19 @@ async def test_a_secret_across_the_beginning_of_the_tail_of_stderr_is_hidden(pro
     assert SECRET[-4:] not in failure.message
 
 
+async def test_a_secret_across_the_end_of_what_a_record_keeps_of_a_line_is_hidden(provide, tmp_path):
+    program = await provide(
+        {"record_file": tmp_path / "r.jsonl"}, **loop(f'echo "{ACROSS}"', limits={"line_bytes": 100})
+    )
+
+    await program.run(seconds=0.5)
+    await program.provider.close()
+
+    text = (tmp_path / "r.jsonl").read_text()
+    assert "x***\\u2026" in text
+    assert TOLD not in text
+
+
 async def test_why_a_program_is_not_ready_tells_no_secret(provide):
     program = await provide(**loop('echo "{\\"ready\\":false,\\"reason\\":\\"no $API_TOKEN\\"}"; echo "{}"'))
     await program.run()
