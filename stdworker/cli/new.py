@@ -18,9 +18,12 @@ from pathlib import Path
 import click
 
 from stdworker.model.kind import KIND, KIND_RULE
+from stdworker.model.settings import WorkerSettings
 
 PLACEHOLDER = "greeter"
 YAML_WORDS = {"y", "n", "yes", "no", "on", "off", "true", "false", "null"}  # no texts to all readers of YAML
+DEFAULTS = WorkerSettings()
+TAKEN = {pair.kind for pair in (*DEFAULTS.stdio_kinds, *DEFAULTS.stdio_composer_kinds)}
 MODES = {"oneshot": "a process for each request", "stream": "one process for all requests"}
 
 
@@ -55,9 +58,11 @@ def known_language(context: click.Context, parameter: click.Parameter, name: str
 
 
 def legal_kind(context: click.Context, parameter: click.Parameter, name: str) -> str:
-    if KIND.fullmatch(name):
-        return name
-    raise click.BadParameter(f"{name!r} is not a kind name ({KIND_RULE})")
+    if not KIND.fullmatch(name):
+        raise click.BadParameter(f"{name!r} is not a kind name ({KIND_RULE})")
+    if name in TAKEN:
+        raise click.BadParameter(f"every worker serves a kind {name!r} already; take another name")
+    return name
 
 
 @click.command()

@@ -93,6 +93,14 @@ def test_a_name_that_is_no_kind_name_is_refused_with_the_rule(tmp_path, name):
 
     assert done.exit_code == 2
     assert f"{name!r} is not a kind name (a-z, 0-9, '.', '-'; at most 63; first alphanumeric)" in done.output
+
+
+@pytest.mark.parametrize("name", ["stdio", "stdio-composer"])
+def test_the_name_of_a_kind_that_every_worker_serves_is_refused(tmp_path, name):
+    done = typed("bash", name, into=tmp_path)
+
+    assert done.exit_code == 2
+    assert f"every worker serves a kind {name!r} already; take another name" in done.output
     assert list(tmp_path.iterdir()) == []
 
 
