@@ -16,7 +16,7 @@ import tempfile
 import threading
 import time
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -35,12 +35,63 @@ BIN = Path(sys.executable).parent
 settings.register_profile("project", max_examples=100 * int(os.environ.get("FUZZ_ROUNDS", "1")), deadline=None)
 settings.load_profile("project")
 
-HANG_SECONDS = 30
+HANG_SECONDS = 60
+POLL_SECONDS = 0.005
 READY = re.compile(r"ready: REST and docs on (\S+), broker on (\S+), store (\S+)")
 
 
-class ServeProcess:
-    """`converge serve` with the store and the log in a folder of the test's, on ports that the system chose."""
+class WatchedProcess:
+    """A process whose output, both streams of it, is read as it comes."""
+
+    def __init__(self, *command: str | Path, **options: Any) -> None:
+        self.process = subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, **options
+        )
+        self.output = ""
+        self._grew = threading.Condition()
+        self._ended = False
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+
+    def _read(self) -> None:
+        assert self.process.stdout is not None
+        with self.process.stdout as stdout:
+            for line in stdout:
+                with self._grew:
+                    self.output += line
+                    self._grew.notify_all()
+        with self._grew:
+            self._ended = True
+            self._grew.notify_all()
+
+    def said(self, pattern: str | re.Pattern[str]) -> re.Match[str]:
+        """Wait until the output has it."""
+        with self._grew:
+            self._grew.wait_for(lambda: self._ended or re.search(pattern, self.output), HANG_SECONDS)
+        match = re.search(pattern, self.output)
+        assert match, f"never said {pattern!r}:\n{self.output}"
+        return match
+
+    def stop(self, number: int = signal.SIGTERM) -> int:
+        self.signal(number)
+        return self.ended()
+
+    def signal(self, number: int) -> None:
+        self.process.send_signal(number)
+
+    def ended(self) -> int:
+        """Wait for its end, and for the end of its output; the exit status."""
+        status = self.process.wait(HANG_SECONDS)
+        self._reader.join(HANG_SECONDS)
+        return status
+
+    def kill(self) -> None:
+        self.process.kill()
+        self.ended()
+
+
+class ServeProcess(WatchedProcess):
+    """`converge serve` with the store in a folder of the test's, on ports that the system chose."""
 
     def __init__(self, folder: Path, settings: dict[str, str]) -> None:
         self.folder = folder
@@ -51,61 +102,8 @@ class ServeProcess:
             "BROKER_ADDR_LISTEN": "127.0.0.1:0",
             **settings,
         }
-        self.process = subprocess.Popen(
-            [str(BIN / "converge"), "serve"],
-            env=environment,
-            cwd=folder,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        self.lines: list[str] = []
-        self._grew = threading.Condition()
-        self._ended = False
-        threading.Thread(target=self._read, daemon=True).start()
+        super().__init__(BIN / "converge", "serve", env=environment, cwd=folder)
         self.rest, self.broker, self.store = self.said(READY).groups()
-
-    def _read(self) -> None:
-        assert self.process.stderr is not None
-        with self.process.stderr as stderr:
-            for line in stderr:
-                self._note(line)
-        with self._grew:
-            self._ended = True
-            self._grew.notify_all()
-
-    def _note(self, line: str) -> None:
-        with self._grew:
-            self.lines.append(line)
-            self._grew.notify_all()
-
-    @property
-    def log(self) -> str:
-        return "".join(self.lines)
-
-    def said(self, pattern: str | re.Pattern[str]) -> re.Match[str]:
-        """Wait until the log has it."""
-        with self._grew:
-            self._grew.wait_for(lambda: self._ended or re.search(pattern, self.log), HANG_SECONDS)
-        match = re.search(pattern, self.log)
-        assert match, f"never said {pattern!r}:\n{self.log}"
-        return match
-
-    def signal(self, number: int) -> None:
-        self.process.send_signal(number)
-
-    def ended(self) -> int:
-        """Wait for its end; the exit status."""
-        return self.process.wait(HANG_SECONDS)
-
-    def kill(self) -> None:
-        self.process.kill()
-        self.process.wait(HANG_SECONDS)
-
-    def stop(self) -> int:
-        self.signal(signal.SIGTERM)
-        return self.ended()
 
 
 class ScriptedWorker:
@@ -216,6 +214,47 @@ def echo(task: pb.StageTask, **result: Any) -> pb.StageComplete:
 @pytest.fixture
 def scripted_worker() -> type[ScriptedWorker]:
     return ScriptedWorker
+
+
+@pytest.fixture
+def until() -> Callable[[Callable[[], Any]], Awaitable[Any]]:
+    """Wait on the event loop for what nothing signals; answers what the condition did."""
+
+    async def wait(condition: Callable[[], Any]) -> Any:
+        async with asyncio.timeout(HANG_SECONDS):
+            while not (found := condition()):
+                await asyncio.sleep(POLL_SECONDS)
+            return found
+
+    return wait
+
+
+@pytest.fixture
+def eventually() -> Callable[[Callable[[], Any]], Any]:
+    """The same without an event loop."""
+
+    def wait(condition: Callable[[], Any]) -> Any:
+        deadline = time.monotonic() + HANG_SECONDS
+        while not (found := condition()):
+            assert time.monotonic() < deadline, f"never came true: {found!r}"
+            time.sleep(POLL_SECONDS)
+        return found
+
+    return wait
+
+
+@pytest.fixture
+def watch() -> Iterator[Callable[..., WatchedProcess]]:
+    """Starts a command whose output is read as it comes; all started are killed at the end."""
+    started: list[WatchedProcess] = []
+
+    def start(*command: str | Path, **options: Any) -> WatchedProcess:
+        started.append(WatchedProcess(*command, **options))
+        return started[-1]
+
+    yield start
+    for process in started:
+        process.kill()
 
 
 @pytest.fixture

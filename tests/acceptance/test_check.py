@@ -7,7 +7,6 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -38,7 +37,7 @@ def check(*arguments, **options):
 
 
 @pytest.fixture
-def sidecar(tmp_path):
+def sidecar(tmp_path, eventually):
     """Runs an example that serves a socket, as its README does; the options that lead to it."""
     started = []
 
@@ -46,10 +45,8 @@ def sidecar(tmp_path):
         path, config = tmp_path / "socket", tmp_path / "config.json"
         config.write_text(json.dumps({"mode": "socket", "socket": f"unix:{path}"}))
         started.append(subprocess.Popen([example, path]))
-        deadline = time.monotonic() + HANG_SECONDS
         with socket.socket(socket.AF_UNIX) as probe:
-            while probe.connect_ex(str(path)) and time.monotonic() < deadline:
-                time.sleep(0.01)
+            eventually(lambda: probe.connect_ex(str(path)) == 0)
         return "--config", config
 
     yield run
@@ -173,12 +170,10 @@ def test_help_says_that_the_program_runs_for_real_and_how_to_restrict_it():
         assert word in told
 
 
-def test_ctrl_c_ends_the_check_and_the_program(program, tmp_path):
+def test_ctrl_c_ends_the_check_and_the_program(program, tmp_path, eventually):
     program.write_text(f"#!/bin/sh\necho $$ >{tmp_path}/pid\nkill -STOP $$\n")
     running = subprocess.Popen([BIN / "stdworker", "check", program], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    deadline = time.monotonic() + HANG_SECONDS
-    while not (tmp_path / "pid").exists() and time.monotonic() < deadline:
-        time.sleep(0.01)
+    eventually((tmp_path / "pid").exists)
 
     running.send_signal(signal.SIGINT)
     _, stderr = running.communicate(timeout=HANG_SECONDS)

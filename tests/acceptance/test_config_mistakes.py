@@ -1,10 +1,8 @@
 """Mistakes in configs: what a resource shows on a real engine with a real worker, and what mending them does."""
 
 import os
-import subprocess
+import re
 import sys
-import threading
-import time
 from pathlib import Path
 
 import httpx
@@ -24,28 +22,16 @@ pytestmark = pytest.mark.slow
 class Stage:
     """An engine and a worker that serves `thing` with whatever program its config names."""
 
-    def __init__(self, engine, folder):
+    def __init__(self, engine, folder, watch, eventually):
         self.folder = folder
+        self.eventually = eventually
         self.client = httpx.Client(base_url=f"{engine.rest}/api/v1", timeout=HANG_SECONDS)
         self.client.put("/kinds/thing/manifest", json=MANIFEST).raise_for_status()
-        self.log = ""
-        self.grew = threading.Condition()
         environment = {"PATH": os.environ["PATH"], "BROKER_ADDR": engine.broker, "STDIO_KINDS": "thing"}
-        self.worker = subprocess.Popen(
-            [str(BIN / "stdworker")], env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
-        )
-        self.reader = threading.Thread(target=self.read, daemon=True)
-        self.reader.start()
-
-    def read(self):
-        for line in self.worker.stderr:
-            with self.grew:
-                self.log += line
-                self.grew.notify_all()
+        self.worker = watch(BIN / "stdworker", env=environment)
 
     def said(self, text):
-        with self.grew:
-            assert self.grew.wait_for(lambda: text in self.log, HANG_SECONDS), self.log
+        self.worker.said(re.escape(text))
 
     def program(self, name="program", *, shebang="#!/bin/sh"):
         """A program that notes whom it ran for."""
@@ -81,25 +67,15 @@ class Stage:
 
     def mended(self, name):
         """The resource once it is ready; that it is queued again, only its phase tells."""
-        deadline = time.monotonic() + HANG_SECONDS
-        while (found := self.wait(name))["phase"] != "Ready":
-            assert time.monotonic() < deadline, found
-            time.sleep(0.02)
-        return found
-
-    def close(self):
-        self.client.close()
-        self.worker.kill()
-        self.worker.wait(HANG_SECONDS)
-        self.reader.join(HANG_SECONDS)
-        self.worker.stderr.close()
+        self.eventually(lambda: self.wait(name)["phase"] == "Ready")
+        return self.shown(name)
 
 
 @pytest.fixture
-def stage(serve, tmp_path):
-    stage = Stage(serve(), tmp_path)
+def stage(serve, watch, eventually, tmp_path):
+    stage = Stage(serve(), tmp_path, watch, eventually)
     yield stage
-    stage.close()
+    stage.client.close()
 
 
 def test_a_kind_that_nobody_configured_yet_waits_and_no_attempt_is_counted(stage):

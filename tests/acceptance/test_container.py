@@ -7,28 +7,12 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 
 PATIENCE_SECONDS = 60
-POLL_SECONDS = 0.02
 NAMESPACE = ("unshare", "--pid", "--fork", "--mount-proc", "--kill-child")
-
-
-@pytest.fixture
-def poll():
-    """Wait for what nothing signals."""
-
-    def until(condition):
-        for _ in range(int(PATIENCE_SECONDS / POLL_SECONDS)):
-            if found := condition():
-                return found
-            time.sleep(POLL_SECONDS)
-        raise AssertionError("it didn't happen")
-
-    return until
 
 
 @pytest.fixture
@@ -41,14 +25,14 @@ def namespace():
 
 
 @pytest.fixture
-def container(namespace, tmp_path, poll):
+def container(namespace, tmp_path, eventually):
     """`stdworker run` as PID 1: its process id outside."""
     command = [*namespace, sys.executable, "-m", "stdworker", "run"]
     environment = {"PATH": os.environ["PATH"], "BROKER_ADDR": f"unix://{tmp_path}/nobody"}
     log = tmp_path / "log"
     with log.open("wb") as stderr, subprocess.Popen(command, env=environment, stderr=stderr) as outer:
         try:
-            poll(lambda: "nobody" in log.read_text())
+            eventually(lambda: "nobody" in log.read_text())
             yield int(children(outer.pid)[0])
         finally:
             outer.kill()
@@ -58,17 +42,17 @@ def children(pid):
     return Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
 
 
-def test_orphans_that_nobody_here_started_are_reaped(container, tmp_path, poll):
+def test_orphans_that_nobody_here_started_are_reaped(container, tmp_path, eventually):
     fifo = tmp_path / "end"
     os.mkfifo(fifo)
     enter = ["nsenter", "--target", str(container), "--pid", "--mount", "sh", "-c", f"setsid sh -c 'read _ <{fifo}' &"]
     subprocess.run(enter, check=True)
-    (orphan,) = poll(lambda: children(container))
+    (orphan,) = eventually(lambda: children(container))
 
     fifo.write_text("now\n")
 
-    poll(lambda: "zombie" in Path(f"/proc/{orphan}/status").read_text())
-    poll(lambda: not children(container))
+    eventually(lambda: "zombie" in Path(f"/proc/{orphan}/status").read_text())
+    eventually(lambda: not children(container))
 
 
 def test_a_worker_that_is_the_first_process_ends_at_sigterm(container):

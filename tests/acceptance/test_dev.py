@@ -7,8 +7,6 @@ import signal
 import socket
 import subprocess
 import sys
-import threading
-import time
 from pathlib import Path
 
 import httpx
@@ -39,53 +37,6 @@ spec: { name: %s }
 """
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("dev")]
-
-
-class Dev:
-    """`stdworker dev` as a process; what it prints is read as it comes."""
-
-    def __init__(self, folder, *options):
-        self.process = subprocess.Popen(
-            [str(BIN / "stdworker"), "dev", str(folder), *options],
-            env=os.environ | {"LISTEN_ADDR": "127.0.0.1:0", "BROKER_ADDR_LISTEN": "127.0.0.1:0"},
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            start_new_session=True,
-        )
-        self.output = ""
-        self.grew = threading.Condition()
-        self.ended = False
-        self.reader = threading.Thread(target=self.read, daemon=True)
-        self.reader.start()
-
-    def read(self):
-        for line in self.process.stdout:
-            with self.grew:
-                self.output += line
-                self.grew.notify_all()
-        with self.grew:
-            self.ended = True
-            self.grew.notify_all()
-
-    def said(self, pattern):
-        with self.grew:
-            self.grew.wait_for(lambda: self.ended or re.search(pattern, self.output), HANG_SECONDS)
-            match = re.search(pattern, self.output)
-            assert match, f"never said {pattern!r}:\n{self.output}"
-            return match
-
-    def stop(self, number=signal.SIGINT):
-        self.process.send_signal(number)
-        status = self.process.wait(HANG_SECONDS)
-        self.reader.join(HANG_SECONDS)
-        self.process.stdout.close()
-        return status
-
-    @property
-    def server(self):
-        return self.said(r"engine (http://\S+)")[1]
 
 
 def descendants(pid):
@@ -121,11 +72,13 @@ def folder(tmp_path):
 
 
 @pytest.fixture
-def dev():
+def dev(watch):
     started = []
 
     def start(folder, *options):
-        started.append(Dev(folder, *options))
+        variables = os.environ | {"LISTEN_ADDR": "127.0.0.1:0", "BROKER_ADDR_LISTEN": "127.0.0.1:0"}
+        command = (BIN / "stdworker", "dev", folder, *options)
+        started.append(watch(*command, env=variables, start_new_session=True))
         return started[-1]
 
     yield start
@@ -133,27 +86,25 @@ def dev():
         if session.process.poll() is None:
             left = descendants(session.process.pid)
             session.process.kill()
-            session.process.wait(HANG_SECONDS)
             for pid in left:
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)
 
 
 def status(session, kind="greeter"):
-    found = httpx.get(f"{session.server}/api/v1/resources/{kind}/ada").raise_for_status().json()
+    server = session.said(r"engine (http://\S+)")[1]
+    found = httpx.get(f"{server}/api/v1/resources/{kind}/ada").raise_for_status().json()
     return found["status"]
 
 
-def wait_until_status(session, text, *, member="text", kind="greeter"):
+@pytest.fixture
+def wait_until_status(eventually):
     """The engine tells when it is settled; that it is about the newest edit, only the status tells."""
-    deadline = threading.Event()
-    timer = threading.Timer(HANG_SECONDS, deadline.set)
-    timer.start()
-    try:
-        while (found := status(session, kind)) != {member: text}:
-            assert not deadline.wait(0.05), found
-    finally:
-        timer.cancel()
+
+    def wait(session, text, *, member="text", kind="greeter"):
+        eventually(lambda: status(session, kind) == {member: text})
+
+    return wait
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
@@ -171,27 +122,24 @@ def test_a_folder_converges_and_a_signal_leaves_nothing_running(dev, folder, num
     assert re.search(r"docs http://\S+/docs", session.output)
 
 
-def test_a_second_interrupt_does_not_wait_for_running_tasks(dev, folder):
+def test_a_second_interrupt_does_not_wait_for_running_tasks(dev, folder, eventually):
     """The drain alone would take half a minute."""
     (folder / "greeter").write_text("#!/usr/bin/env bash\nsleep 1000\n")
     session = dev(folder)
     session.said(r"greeter/ada: Reconciling")
     started = descendants(session.process.pid)
 
-    session.process.send_signal(signal.SIGINT)
+    session.signal(signal.SIGINT)
     session.said(r"stopping; Ctrl-C again")
-    session.process.send_signal(signal.SIGINT)
+    session.signal(signal.SIGINT)
     ended = session.stop(signal.SIGINT)
 
     assert ended == 0
     assert "Traceback" not in session.output
-    end = time.monotonic() + HANG_SECONDS  # the worker's guardian is still at it
-    while left := [pid for pid in started if running(pid)]:
-        assert time.monotonic() < end, left
-        time.sleep(0.05)
+    eventually(lambda: not any(map(running, started)))  # the worker's guardian is still at it
 
 
-def test_an_edited_resource_and_an_edited_config_are_applied(dev, folder):
+def test_an_edited_resource_and_an_edited_config_are_applied(dev, folder, wait_until_status):
     session = dev(folder)
     session.said(r"greeter/ada: Ready")
 
@@ -200,7 +148,7 @@ def test_an_edited_resource_and_an_edited_config_are_applied(dev, folder):
     (folder / "greeter.kind.yaml").write_text(KIND % "Good-day")
     wait_until_status(session, "Good-day Grace")
 
-    assert session.stop() == 0
+    assert session.stop(signal.SIGINT) == 0
 
 
 def test_a_new_kind_is_served(dev, folder):
@@ -213,17 +161,17 @@ def test_a_new_kind_is_served(dev, folder):
     (folder / "grace.yaml").write_text((RESOURCE % "Grace").replace("greeter", "second"))
 
     session.said(r"second/ada: Ready")
-    assert session.stop() == 0
+    assert session.stop(signal.SIGINT) == 0
 
 
-def test_an_edited_program_runs_again(dev, folder):
+def test_an_edited_program_runs_again(dev, folder, wait_until_status):
     session = dev(folder)
     session.said(r"greeter/ada: Ready")
 
     (folder / "greeter").write_text(PROGRAM.replace("text", "words"))
 
     wait_until_status(session, "Hello Ada", member="words")
-    assert session.stop() == 0
+    assert session.stop(signal.SIGINT) == 0
 
 
 def test_a_program_that_comes_after_its_kind_file_is_served(dev, folder):
@@ -234,10 +182,10 @@ def test_a_program_that_comes_after_its_kind_file_is_served(dev, folder):
     (folder / "greeter").chmod(0o755)
 
     session.said(r"greeter/ada: Ready")
-    assert session.stop() == 0
+    assert session.stop(signal.SIGINT) == 0
 
 
-def test_files_that_are_no_documents_of_ours_are_told_once_and_hinder_nothing(dev, folder):
+def test_files_that_are_no_documents_of_ours_are_told_once_and_hinder_nothing(dev, folder, wait_until_status):
     (folder / "package.json").write_text('{"name": "x", "version": "1"}')
     (folder / "node_modules").mkdir()
     (folder / "node_modules" / "package.json").write_text("{")
@@ -247,12 +195,12 @@ def test_files_that_are_no_documents_of_ours_are_told_once_and_hinder_nothing(de
     (folder / "ada.yaml").write_text(RESOURCE % "Grace")
     wait_until_status(session, "Hello Grace")
 
-    assert session.stop() == 0
+    assert session.stop(signal.SIGINT) == 0
     assert session.output.count("not applied") == 1
     assert re.search(r"not applied: .*package\.json:1", session.output)
 
 
-def test_a_mistake_in_a_file_is_told_and_the_next_edit_is_applied(dev, folder):
+def test_a_mistake_in_a_file_is_told_and_the_next_edit_is_applied(dev, folder, wait_until_status):
     session = dev(folder)
     session.said(r"greeter/ada: Ready")
 
@@ -261,10 +209,10 @@ def test_a_mistake_in_a_file_is_told_and_the_next_edit_is_applied(dev, folder):
     (folder / "ada.yaml").write_text(RESOURCE % "Grace")
 
     wait_until_status(session, "Hello Grace")
-    assert session.stop() == 0
+    assert session.stop(signal.SIGINT) == 0
 
 
-def test_a_program_that_describes_itself_needs_no_kind_file(dev, tmp_path):
+def test_a_program_that_describes_itself_needs_no_kind_file(dev, tmp_path, wait_until_status):
     program = tmp_path / "speaker.sh"
     program.write_text(SPEAKER.replace("WORD", "Hello"))
     program.chmod(0o755)
@@ -277,7 +225,7 @@ def test_a_program_that_describes_itself_needs_no_kind_file(dev, tmp_path):
     program.write_text(SPEAKER.replace("WORD", "Good-day"))
 
     wait_until_status(session, "Good-day Ada", kind="speaker")
-    assert session.stop() == 0
+    assert session.stop(signal.SIGINT) == 0
 
 
 def test_a_program_on_path_may_describe_itself_too(dev, tmp_path):
@@ -290,10 +238,12 @@ def test_a_program_on_path_may_describe_itself_too(dev, tmp_path):
     session.said(r"speaker/ada: Ready")
 
     assert status(session, kind="speaker") == {"text": "Hello Ada"}
-    assert session.stop() == 0
+    assert session.stop(signal.SIGINT) == 0
 
 
-def test_a_program_that_nothing_declares_runs_only_if_it_may_describe_itself_and_then_its_silence_is_told(dev, folder):
+def test_a_program_that_nothing_declares_runs_only_if_it_may_describe_itself_and_then_its_silence_is_told(
+    dev, folder, wait_until_status
+):
     """A folder has scripts that must not run by themselves, `kubectl describe` in them or not."""
     for name, words in (("deploy", "describe"), ("mute", "describe reactions")):
         (folder / name).write_text(f"#!/bin/sh\ntouch {folder}/{name}-ran # {words}\n")
@@ -304,13 +254,13 @@ def test_a_program_that_nothing_declares_runs_only_if_it_may_describe_itself_and
     (folder / "ada.yaml").write_text(RESOURCE % "Grace")
     wait_until_status(session, "Hello Grace")
 
-    assert session.stop() == 0
+    assert session.stop(signal.SIGINT) == 0
     assert not (folder / "deploy-ran").exists()
     assert (folder / "mute-ran").exists()
     assert session.output.count(f"not applied: nothing declares the kind of {folder}/mute") == 1
 
 
-def test_nothing_outlives_a_session_that_was_killed(dev, folder):
+def test_nothing_outlives_a_session_that_was_killed(dev, folder, eventually):
     (folder / "greeter").write_text("#!/usr/bin/env bash\ntrap '' TERM\nwhile :; do sleep 1; done\n")
     session = dev(folder)
     session.said(r"greeter/ada: Reconciling")
@@ -319,10 +269,7 @@ def test_nothing_outlives_a_session_that_was_killed(dev, folder):
     session.stop(signal.SIGKILL)
 
     assert len(started) >= 2
-    end = time.monotonic() + HANG_SECONDS  # nobody is left to tell us
-    while left := [pid for pid in started if running(pid)]:
-        assert time.monotonic() < end, left
-        time.sleep(0.05)
+    eventually(lambda: not any(map(running, started)))  # nobody is left to tell us
 
 
 def test_a_folder_that_is_not_there_is_a_usage_error(tmp_path):
@@ -339,12 +286,12 @@ def test_the_state_is_kept_in_a_file_if_asked(dev, folder, tmp_path_factory):
     first = dev(folder, "--database", str(database))
     first.said(r"resource greeter/ada created")
     first.said(r"greeter/ada: Ready")
-    assert first.stop() == 0
+    assert first.stop(signal.SIGINT) == 0
 
     second = dev(folder, "--database", str(database))
 
     second.said(r"resource greeter/ada unchanged")
-    assert second.stop() == 0
+    assert second.stop(signal.SIGINT) == 0
 
 
 def test_an_engine_that_cannot_start_is_an_error_and_leaves_nothing(folder):

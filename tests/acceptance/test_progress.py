@@ -5,7 +5,6 @@ import os
 import re
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import httpx
@@ -49,7 +48,8 @@ with socket.socket(socket.AF_UNIX) as server:
 class Copying:
     """An engine, a worker with a program, and a resource whose task waits at the gate."""
 
-    def __init__(self, folder, serve, mode):
+    def __init__(self, folder, serve, eventually, mode):
+        self.eventually = eventually
         self.gate = folder / "gate"
         os.mkfifo(self.gate)
         self.engine = serve()
@@ -80,13 +80,11 @@ class Copying:
 
     def work(self):
         """The resource's task, once it has said something."""
-        deadline = time.monotonic() + HANG_SECONDS
-        while True:
-            work = self.http.get("/resources/copy/one").raise_for_status().json()["work"]
-            if work["progress"]:
-                return work
-            assert time.monotonic() < deadline
-            time.sleep(0.05)
+        self.eventually(lambda: self.shown()["progress"])
+        return self.shown()
+
+    def shown(self):
+        return self.http.get("/resources/copy/one").raise_for_status().json()["work"]
 
     def conctl(self, *words):
         return self.run("conctl", "--server", self.engine.rest, *words)
@@ -108,8 +106,8 @@ class Copying:
 
 
 @pytest.fixture(params=["oneshot", "stream", "socket"])
-def copying(request, tmp_path, serve):
-    made = Copying(tmp_path, serve, request.param)
+def copying(request, tmp_path, serve, eventually):
+    made = Copying(tmp_path, serve, eventually, request.param)
     yield made
     made.close()
 

@@ -209,7 +209,7 @@ async def test_an_idle_engine_ends_at_once_without_a_word_on_any_traceback(serve
     engine = serve(SHUTDOWN_DRAIN="1h")
 
     assert await asyncio.to_thread(engine.stop) == 0
-    assert "Traceback" not in engine.log
+    assert "Traceback" not in engine.output
 
 
 async def test_after_kill_9_the_worker_resumes_its_task_and_the_result_lands(serve, dial):

@@ -3,7 +3,6 @@
 import os
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import httpx
@@ -33,14 +32,7 @@ for line in sys.stdin:
 pytestmark = pytest.mark.slow
 
 
-def until(condition):
-    deadline = time.monotonic() + HANG_SECONDS
-    while not condition():
-        assert time.monotonic() < deadline, "it never came true"
-        time.sleep(0.02)
-
-
-def test_a_program_that_says_it_is_not_ready_is_handed_nothing_until_it_is(serve, tmp_path):
+def test_a_program_that_says_it_is_not_ready_is_handed_nothing_until_it_is(serve, tmp_path, eventually):
     folder = tmp_path / "kinds"
     folder.mkdir()
     (folder / "shop.kind.yaml").write_text(KIND)
@@ -63,7 +55,7 @@ def test_a_program_that_says_it_is_not_ready_is_handed_nothing_until_it_is(serve
         try:
             apply(client, "first", "close")
             wait(client, "first")
-            until(lambda: served(client) == (False, "the program says: stocktaking"))
+            eventually(lambda: served(client) == (False, "the program says: stocktaking"))
 
             apply(client, "second", "open")
             assert client.get("/resources/shop/second").json()["work"]["claimed_by"] is None
@@ -71,7 +63,7 @@ def test_a_program_that_says_it_is_not_ready_is_handed_nothing_until_it_is(serve
 
             wait(client, "second")
             assert client.get("/resources/shop/second").json()["status"] is True
-            until(lambda: served(client) == (True, ""))
+            eventually(lambda: served(client) == (True, ""))
         finally:
             worker.terminate()
     assert worker.returncode == 0

@@ -6,7 +6,6 @@ import re
 import shutil
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import httpx
@@ -68,15 +67,7 @@ def run(*command, **options):
     )
 
 
-def until(condition):
-    deadline = time.monotonic() + HANG_SECONDS
-    while not (found := condition()):
-        assert time.monotonic() < deadline, "it never came true"
-        time.sleep(0.02)
-    return found
-
-
-def test_a_socket_program_is_asked_while_it_runs_and_named_while_it_doesn_t(sidecar):
+def test_a_socket_program_is_asked_while_it_runs_and_named_while_it_doesn_t(sidecar, eventually):
     def call(city):
         done = run("stdworker", "call", "-o", "json", "--spec", json.dumps({"city": city}), f"./{sidecar.kind}",
                    cwd=sidecar.folder)  # fmt: skip
@@ -87,8 +78,8 @@ def test_a_socket_program_is_asked_while_it_runs_and_named_while_it_doesn_t(side
     assert f"can't connect to unix:{sidecar.socket}: there is no such socket" in away["error"]["message"]
 
     sidecar.start()
-    until(sidecar.socket.exists)
-    status, found = until(lambda: (answer := call("Lima"))[0] == 0 and answer)
+    eventually(sidecar.socket.exists)
+    status, found = eventually(lambda: (answer := call("Lima"))[0] == 0 and answer)
     assert found["outcome"]["status"] == {"country": "Peru"}
     status, refused = call("Atlantis")
     assert (status, refused["result"], refused["error"]["message"]) == (2, "terminal", "no such city: Atlantis")
@@ -108,7 +99,7 @@ def test_the_commands_of_the_readme_work(sidecar):
     assert done.returncode == 0
 
 
-def test_resources_converge_though_the_program_is_restarted_meanwhile(sidecar, serve, tmp_path):
+def test_resources_converge_though_the_program_is_restarted_meanwhile(sidecar, serve, tmp_path, eventually):
     engine = serve()
     environment = os.environ | {
         "BROKER_ADDR": engine.broker,
@@ -124,14 +115,14 @@ def test_resources_converge_though_the_program_is_restarted_meanwhile(sidecar, s
         httpx.Client(base_url=f"{engine.rest}/api/v1", timeout=HANG_SECONDS) as client,
     ):
         try:
-            served(client, ready=False, reason="there is no such socket")
+            eventually(lambda: is_known(client, ready=False, reason="there is no such socket"))
 
             sidecar.start()
-            served(client, ready=True)
+            eventually(lambda: is_known(client, ready=True))
             wait_ready(client, sidecar.kind, [sidecar.kind.replace("-geo", "-home")])
 
             sidecar.stop()
-            served(client, ready=False, reason=f"unix:{sidecar.socket}")
+            eventually(lambda: is_known(client, ready=False, reason=f"unix:{sidecar.socket}"))
             names = [f"city-{number}" for number in range(60)]
             for number, name in enumerate(names):
                 city = list(CITIES)[number % len(CITIES)]
@@ -139,7 +130,7 @@ def test_resources_converge_though_the_program_is_restarted_meanwhile(sidecar, s
                 client.post("/resources", json=body).raise_for_status()
                 if number == 30:
                     sidecar.start()
-                    served(client, ready=True)
+                    eventually(lambda: is_known(client, ready=True))
                     sidecar.stop()
                     sidecar.start()
             wait_ready(client, sidecar.kind, names)
@@ -150,15 +141,11 @@ def test_resources_converge_though_the_program_is_restarted_meanwhile(sidecar, s
     assert worker.returncode == 0
 
 
-def served(client, *, ready, reason=""):
-    """Until the broker knows this of the kind."""
-
-    def told():
-        members = client.get("/cluster-members").raise_for_status().json()["members"]
-        kinds = [kind for member in members for worker in member["workers"] for kind in worker["kinds"]]
-        return any(kind["ready"] is ready and reason in kind["reason"] for kind in kinds)
-
-    until(told)
+def is_known(client, *, ready, reason=""):
+    """Does the broker know this of the kind?"""
+    members = client.get("/cluster-members").raise_for_status().json()["members"]
+    kinds = [kind for member in members for worker in member["workers"] for kind in worker["kinds"]]
+    return any(kind["ready"] is ready and reason in kind["reason"] for kind in kinds)
 
 
 def wait_ready(client, kind, names):

@@ -7,7 +7,6 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 import urllib.request
 from pathlib import Path
 
@@ -25,7 +24,7 @@ def environment(tmp_path):
 
 
 @pytest.fixture
-def start(environment, tmp_path):
+def start(environment, tmp_path, eventually):
     """Starts a worker whose broker isn't there; answers its process once it can be asked."""
     started = []
 
@@ -37,11 +36,8 @@ def start(environment, tmp_path):
         )
         started.append(process)
         path = tmp_path / "stdworker" / f"{process.pid}.sock"
-        deadline = time.monotonic() + HANG_SECONDS
-        while not path.exists():
-            assert process.poll() is None
-            assert time.monotonic() < deadline
-            time.sleep(0.01)
+        eventually(lambda: path.exists() or process.poll() is not None)
+        assert process.poll() is None
         return process
 
     yield run

@@ -7,7 +7,6 @@ import signal
 import socket
 import subprocess
 import sys
-import threading
 from pathlib import Path
 
 import httpx
@@ -244,56 +243,22 @@ def test_a_broken_plugin_is_fatal_only_if_asked(environment, tmp_path):
     assert "Traceback" not in done.stderr
 
 
-class Running:
-    """A worker as a process; its log is read as it comes."""
-
-    def __init__(self, environment):
-        self.process = subprocess.Popen(
-            [str(BIN / "stdworker")], env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
-        )
-        self.log = ""
-        self.grew = threading.Condition()
-        self.reader = threading.Thread(target=self.read, daemon=True)
-        self.reader.start()
-
-    def read(self):
-        for line in self.process.stdout:
-            with self.grew:
-                self.log += line
-                self.grew.notify_all()
-
-    def said(self, text):
-        with self.grew:
-            assert self.grew.wait_for(lambda: text in self.log, HANG_SECONDS), self.log
-
-    def signal(self, number):
-        self.process.send_signal(number)
-
-    def ended(self):
-        status = self.process.wait(HANG_SECONDS)
-        self.reader.join(HANG_SECONDS)
-        self.process.stdout.close()
-        return status
-
-
 @pytest.fixture
-def worker(environment, serve):
+def worker(environment, serve, watch):
     """Starts an engine and a worker that serves `marker` to it; answers (worker, REST client)."""
     started = []
 
     def start(**settings):
         engine = serve()
-        running = Running(environment | {"BROKER_ADDR": engine.broker} | settings)
+        running = watch(BIN / "stdworker", env=environment | {"BROKER_ADDR": engine.broker} | settings)
         started.append((running, httpx.Client(base_url=f"{engine.rest}/api/v1", timeout=HANG_SECONDS)))
         manifest = json.loads(run("kinds", **environment).stdout)
         started[-1][1].put("/kinds/marker/manifest", json=manifest).raise_for_status()
         return started[-1]
 
     yield start
-    for running, client in started:
+    for _, client in started:
         client.close()
-        running.process.kill()
-        running.ended()
 
 
 def apply(client, **spec):
@@ -314,7 +279,7 @@ def test_a_plugins_kind_converges_and_a_signal_ends_the_worker_in_order(worker):
     running.signal(signal.SIGTERM)
 
     assert running.ended() == 0
-    assert "Traceback" not in running.log
+    assert "Traceback" not in running.output
 
 
 @pytest.mark.slow
@@ -357,7 +322,7 @@ def test_logs_can_be_json_lines(worker):
     running.signal(signal.SIGINT)
 
     assert running.ended() == 0
-    lines = [json.loads(line) for line in running.log.splitlines()]
+    lines = [json.loads(line) for line in running.output.splitlines()]
     assert {"time", "level", "logger", "message"} <= lines[0].keys()
 
 

@@ -29,14 +29,12 @@ def anyio_backend() -> str:
 
 
 @pytest.fixture
-async def mark() -> AsyncIterator[str]:
+async def mark(until) -> AsyncIterator[str]:
     """Every program of the test has this in its environment; at the end nobody may have it."""
     before = open_descriptors()
     mark = uuid.uuid4().hex
     yield mark
-    async with asyncio.timeout(30):  # a process that was killed needs a moment to go
-        while programs_with(mark):
-            await asyncio.sleep(0.005)
+    await until(lambda: not programs_with(mark))  # a process that was killed needs a moment to go
     assert open_descriptors() <= before
 
 
@@ -141,15 +139,3 @@ def environ(process: Path) -> str:
 def alive(mark) -> Callable[[], list[int]]:
     """The programs that run now."""
     return lambda: programs_with(mark)
-
-
-@pytest.fixture
-def until() -> Callable[..., Any]:
-    """Wait for something that is about to become true and that nothing signals."""
-
-    async def wait(condition: Callable[[], Any]) -> None:
-        async with asyncio.timeout(30):
-            while not condition():
-                await asyncio.sleep(0.005)
-
-    return wait

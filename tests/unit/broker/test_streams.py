@@ -414,12 +414,12 @@ async def test_results_sent_just_before_a_goodbye_are_stored_and_told(scene):
     assert not scene.engine.released
 
 
-async def test_a_worker_lost_without_a_goodbye_keeps_its_leases_for_the_reconnect_window(scene):
+async def test_a_worker_lost_without_a_goodbye_keeps_its_leases_for_the_reconnect_window(scene, until):
     scene.engine.queue("a")
     worker = await scene.worker().subscribe()
     task = await worker.task()
     await worker.cut()
-    await until_gone(scene)
+    await until(lambda: not scene.broker.sessions)
 
     scene.pass_time(4.9)
     assert not scene.engine.released
@@ -429,12 +429,12 @@ async def test_a_worker_lost_without_a_goodbye_keeps_its_leases_for_the_reconnec
     assert scene.engine.released == [(lease_of(task), True)]
 
 
-async def test_a_worker_that_returns_in_time_resumes_its_task_which_uses_its_credit(scene):
+async def test_a_worker_that_returns_in_time_resumes_its_task_which_uses_its_credit(scene, until):
     scene.engine.queue("a", "b")
     worker = await scene.worker().subscribe(most=1)
     task = await worker.task()
     await worker.cut()
-    await until_gone(scene)
+    await until(lambda: not scene.broker.sessions)
 
     again = await scene.worker().subscribe(most=1, resumed=[lease_of(task)])
     await scene.engine.until(lambda: scene.engine.attested)
@@ -471,7 +471,7 @@ async def test_a_task_that_moved_to_a_new_stream_survives_the_goodbye_of_the_old
     assert not scene.engine.released
 
 
-async def test_a_claim_whose_stream_ended_meanwhile_goes_back_at_once(scene):
+async def test_a_claim_whose_stream_ended_meanwhile_goes_back_at_once(scene, until):
     claiming, go_on = asyncio.Event(), asyncio.Event()
     claim = scene.engine.claim
 
@@ -487,7 +487,7 @@ async def test_a_claim_whose_stream_ended_meanwhile_goes_back_at_once(scene):
     worker = await scene.worker().subscribe()
     await claiming.wait()
     await worker.cut()
-    await until_gone(scene)
+    await until(lambda: not scene.broker.sessions)
     go_on.set()
     await scene.engine.until(lambda: scene.engine.released)
 
@@ -609,12 +609,3 @@ async def test_a_stopping_server_refuses_new_streams_as_unavailable_and_keeps_th
     await worker.next("settled")
     await draining
     await stopping
-
-
-async def until_gone(scene):
-    """Until the broker has seen the ends of all streams."""
-    for _ in range(2_000):
-        if not scene.broker.sessions:
-            return
-        await asyncio.sleep(0.005)
-    raise AssertionError("the broker still holds streams")

@@ -81,12 +81,6 @@ async def ended(*pidfds):
             os.close(pidfd)
 
 
-async def until(condition):
-    async with asyncio.timeout(PATIENCE_SECONDS):
-        while not condition():
-            await asyncio.sleep(0.005)
-
-
 def children():
     return [int(pid) for pid in Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()]
 
@@ -94,7 +88,7 @@ def children():
 ESCAPED = "setsid bash -c 'echo $$; exec sleep 1000' & "
 
 
-async def test_a_descendant_in_a_session_of_its_own_is_killed_reaped_and_named(programs):
+async def test_a_descendant_in_a_session_of_its_own_is_killed_reaped_and_named(programs, until):
     process = programs.start(ESCAPED + "wait")
     (escaped,) = await pids_of(process, 1)
 
@@ -138,7 +132,7 @@ async def test_one_that_emptied_its_environment_is_known_by_its_session(programs
     assert [leak.name for leak in programs.leaked] == ["sleep"]
 
 
-async def test_one_that_may_not_be_killed_is_told_once_and_waited_for_by_nobody(programs, monkeypatch):
+async def test_one_that_may_not_be_killed_is_told_once_and_waited_for_by_nobody(programs, monkeypatch, until):
     process = programs.start(ESCAPED + "wait")
     (escaped,) = await pids_of(process, 1)
 
@@ -159,7 +153,7 @@ async def test_one_that_may_not_be_killed_is_told_once_and_waited_for_by_nobody(
     await until(lambda: not children())
 
 
-async def test_what_a_running_program_orphans_is_left_alone(programs):
+async def test_what_a_running_program_orphans_is_left_alone(programs, until):
     ending, running = programs.start(ESCAPED + "wait"), programs.start(f"({ESCAPED}) ; sleep 1000")
     (of_ending,) = await pids_of(ending, 1)
     (of_running,) = await pids_of(running, 1)
@@ -204,7 +198,7 @@ async def test_children_that_others_started_keep_their_life_and_their_exit_statu
     living.wait()
 
 
-async def test_orphans_that_ended_unseen_are_reaped(programs, monkeypatch):
+async def test_orphans_that_ended_unseen_are_reaped(programs, monkeypatch, until):
     monkeypatch.setattr(orphans, "ZOMBIE_SECONDS", 0.0)
     monkeypatch.setattr(orphans, "IDLE_LOOK_SECONDS", 0.01)
     process = programs.start("(setsid true & sleep 0 &); (exec sleep 0 &); exec sleep 1000")
