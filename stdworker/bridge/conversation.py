@@ -103,7 +103,12 @@ class Conversation:
     # ---- sending ----
 
     def send(self, request: ReactionRequest, program: Program) -> Flight:
-        """Ask for one request under its own settings; the flight's future gets what comes of it."""
+        """Ask for one request under its own settings; the flight's future gets what comes of it.
+
+        Raises Terminal when the request can't be written.
+        """
+        request_id, limit = program.runtime.new_id(), program.time_limit(request)
+        line = program.line(request_id, request, limit)
         self._redact.add(program.redact)
         self._log.name = "" if len(self._session) else request.resource.name
         if not len(self._session):
@@ -111,15 +116,12 @@ class Conversation:
             self._bytes_since_answer = 0
             if self._lines.unfinished.lstrip().startswith(b"{"):  # an answer that began before it was asked
                 self._session.doubtful = True
-        flight = Flight(
-            program.runtime.new_id(), request, program, self._loop.create_future(), stray_before=self.stray_lines
-        )
-        flight.limit_seconds = program.time_limit(request)
-        if flight.limit_seconds is not None:
-            flight.deadline = self._loop.call_later(max(0.0, flight.limit_seconds), self._expire, flight)
+        flight = Flight(request_id, request, program, self._loop.create_future(), limit, self.stray_lines)
+        if limit is not None:
+            flight.deadline = self._loop.call_later(max(0.0, limit), self._expire, flight)
         self._arm_silence(flight)
-        self._session.send(flight.id, flight)
-        self._write(program.line(flight.id, request, flight.limit_seconds))
+        self._session.send(request_id, flight)
+        self._write(line)
         if not self._has_written and self._hint is None:
             self._hint = self._loop.call_later(HINT_SECONDS, self._suspect_buffering)
         return flight

@@ -13,7 +13,7 @@ from stdworker.bridge.flight import Lost
 from stdworker.bridge.program import Program
 from stdworker.bridge.result import BridgeResult
 from stdworker.bridge.view import PeerView
-from stdworker.errors import TaskFailure
+from stdworker.errors import TaskFailure, Terminal
 from stdworker.framing.messages import Ready
 from stdworker.model.json_text import RawJson
 from stdworker.model.task import ReactionRequest
@@ -107,8 +107,12 @@ class Peer(ABC):
 
     async def ask(self, request: ReactionRequest, program: Program) -> BridgeResult | Lost:
         """Run one request, for which room was reserved, under its own settings."""
+        try:
+            flight = self._said.send(request, program)
+        except Terminal:
+            self.unreserve()
+            raise
         self._reserved -= 1
-        flight = self._said.send(request, program)
         try:
             landed = await flight.landed
         except asyncio.CancelledError:

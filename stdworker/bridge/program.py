@@ -73,9 +73,13 @@ class Program:
         return replace(command, environment={**command.environment, **variables}) if variables else command
 
     def line(self, request_id: str, request: ReactionRequest, seconds: float | None) -> bytes:
-        """The request as one line; `seconds` is the time that it has."""
+        """The request as one line; `seconds` is the time that it has. Raises Terminal when it can't be written."""
         deadline_ms = None if seconds is None else max(0, int(seconds * 1000))
-        line = request_line(request_id, request, self.launch.settings, deadline_ms)
+        try:
+            line = request_line(request_id, request, self.launch.settings, deadline_ms)
+        except UnicodeDecodeError:
+            text = "a document of the task is not UTF-8; the broker should have refused it"
+            raise Terminal(text, reason="BadRequest", code="not_utf8") from None
         if request.transcript is not None:
             request.transcript.sent(line)
         return line

@@ -28,6 +28,16 @@ async def test_a_request_is_one_line_whatever_its_documents_hold(provide):
     assert [await program.status(spec) for spec in specs] == [b"1", b"2", b"3"]
 
 
+@pytest.mark.parametrize("mode", ["oneshot", "stream"])
+async def test_a_request_that_can_t_be_written_fails_for_good_and_costs_nobody_else_anything(provide, mode):
+    program = await provide(**loop("echo '{\"status\":1}'", mode=mode))
+
+    failures = [(await program.run(b'"\xff"', name=f"bad{n}")).failure for n in range(3)]
+
+    assert {(type(failure), failure.code) for failure in failures} == {(Terminal, "not_utf8")}
+    assert await program.status() == b"1"
+
+
 async def test_stderr_is_drained_while_nobody_asks_for_it(provide):
     program = await provide(**loop("head -c 1000000 /dev/zero | tr '\\0' x >&2; echo >&2; echo '{}'"))
 
