@@ -69,7 +69,7 @@ def _documents(sources: Sequence[str]) -> Iterator[Document]:
 
 
 def _files(path: Path) -> Iterator[Path]:
-    if not path.is_dir():
+    if not os.path.isdir(path):
         yield path
         return
     found = [file for file in files(path) if file.suffix.lower() in SUFFIXES]
@@ -84,7 +84,7 @@ def files(folder: Path) -> list[Path]:
     for root, folders, names in os.walk(folder):
         folders[:] = [name for name in folders if not _skipped(name)]
         found += [Path(root, name) for name in names if not _skipped(name)]
-    return sorted(path for path in found if path.is_file())
+    return sorted(path for path in found if os.path.isfile(path))
 
 
 def _skipped(name: str) -> bool:

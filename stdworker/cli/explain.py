@@ -8,7 +8,6 @@ import shutil
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -65,7 +64,7 @@ def explain(
     Of a PROGRAM: its kind file, then --config, then --override. Of a resource KIND/NAME: what the engine at --server
     holds. Secrets are shown as ***. Exit status 1 when the config is not legal.
     """
-    if target is not None and _RESOURCE.fullmatch(target) and not Path(target).exists():
+    if target is not None and _RESOURCE.fullmatch(target) and not os.path.exists(target):
         if kind or config or override:
             raise click.UsageError(f"--kind, --config and --override go with a PROGRAM; {target} is a resource")
         subject = _of_resource(target, server)

@@ -257,7 +257,7 @@ def _connection(environment: Environment) -> _Connection:
 
 def _file(environment: Environment, name: str) -> Path | None:
     text = environment.text(name, "")
-    if text and not Path(text).is_file():
+    if text and not os.path.isfile(text):
         raise SettingsError(name, text, "a file that exists")
     return Path(text) if text else None
 

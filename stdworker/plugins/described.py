@@ -52,7 +52,7 @@ def declaration(program: Path) -> KindFile:
     to write) nothing declares it.
     """
     program = program.absolute()
-    if not (program.is_file() and os.access(program, os.X_OK)):
+    if not (os.path.isfile(program) and os.access(program, os.X_OK)):
         raise ConfigError(f"{program} is not an executable file", hint="chmod +x", code="not_executable")
     beside = kind_file_beside(program)
     if beside is not None:

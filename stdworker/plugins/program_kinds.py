@@ -125,7 +125,7 @@ def kind_file_of(command: str) -> KindFile | None:
 def missing_folders(kinds_path: Iterable[Path]) -> Iterator[ConfigError]:
     """Folders of STDWORKER_KINDS_PATH that are not there. On PATH such a folder is nothing unusual."""
     for folder in kinds_path:
-        if not folder.is_dir():
+        if not os.path.isdir(folder):
             text = f"STDWORKER_KINDS_PATH names {folder.absolute()}, which is not a folder"
             yield ConfigError(text, hint="create it, or take it out", code="no_folder")
 
@@ -211,7 +211,7 @@ def _program_beside(folder: Path, kind_file: str, names: list[str]) -> str:
 
 
 def _is_executable(path: Path) -> bool:
-    return path.is_file() and os.access(path, os.X_OK)
+    return os.path.isfile(path) and os.access(path, os.X_OK)
 
 
 def _kind_file(path: Path, pair: KindVersion) -> KindFile:

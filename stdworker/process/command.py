@@ -60,8 +60,8 @@ def resolve(command: str, arguments: Sequence[str], cwd: str | None, environment
     _refuse_nul({"command": command, "cwd": cwd or ""})
     _refuse_nul({f"argument {number}": text for number, text in enumerate(arguments, 1)})
     _refuse_nul({f"the environment variable {name!r}": name + value for name, value in environment.items()})
-    if cwd is not None and not Path(cwd).is_dir():
-        raise ConfigError(f"the working directory {cwd} doesn't exist", path="/cwd", code="cwd_missing")
+    if cwd is not None and not os.path.isdir(cwd):
+        raise no_folder(cwd)
     if "/" in command:
         path = os.path.join(cwd or os.curdir, command)  # noqa: PTH118 (Path would drop a leading ./)
         _require_executable(path, command, cwd, environment)
@@ -111,7 +111,7 @@ def _absolute(path: str) -> str:
 def _search(command: str, cwd: str | None, environment: Mapping[str, str]) -> str:
     folders = environment.get("PATH", os.defpath).split(os.pathsep)
     candidates = [os.path.join(cwd or os.curdir, folder, command) for folder in folders]  # noqa: PTH118
-    found = [path for path in candidates if Path(path).is_file()]
+    found = [path for path in candidates if os.path.isfile(path)]
     runnable = next((path for path in found if os.access(path, os.X_OK)), None)
     if runnable is not None:
         return runnable
@@ -121,13 +121,27 @@ def _search(command: str, cwd: str | None, environment: Mapping[str, str]) -> st
 
 
 def _require_executable(path: str, command: str, cwd: str | None, environment: Mapping[str, str]) -> None:
-    file = Path(path)
-    if file.is_dir():
+    if os.path.isdir(path):
         raise ConfigError(f"{path} is a directory, not a program", path="/command", code="is_a_directory")
-    if not file.exists():
-        raise _not_found(command, f"{_absolute(path)} doesn't exist", cwd, environment)
+    if not os.path.exists(path):
+        raise _not_found(command, f"{_absolute(path)} {why_not_there(path)}", cwd, environment)
     if not os.access(path, os.X_OK):
         raise not_executable(path)
+
+
+def no_folder(cwd: str) -> ConfigError:
+    return ConfigError(f"the working directory {cwd} {why_not_there(cwd)}", path="/cwd", code="cwd_missing")
+
+
+def why_not_there(path: str) -> str:
+    """What the system says about a file that it doesn't show us."""
+    try:
+        Path(path).stat()
+    except FileNotFoundError:
+        return "doesn't exist"
+    except OSError as error:
+        return f"can't be reached: {error.strerror}"
+    return "is not a directory"
 
 
 def not_executable(path: str) -> ConfigError:
@@ -146,7 +160,7 @@ def _not_found(command: str, where: str, cwd: str | None, environment: Mapping[s
             code="command_line_as_program",
             hint=f'did you mean "command": "{first}", "args": [{listed}]?',
         )
-    here = "/" not in command and Path(cwd or os.curdir, command).is_file()
+    here = "/" not in command and os.path.isfile(os.path.join(cwd or os.curdir, command))  # noqa: PTH118
     hint = f"did you mean ./{command}?" if here else ""
     return ConfigError(f"no program {command!r}: {where}", path="/command", code="program_not_found", hint=hint)
 

@@ -8,7 +8,7 @@ import platform
 from pathlib import Path
 
 from stdworker.errors import ConfigError, Retry, StdworkerError
-from stdworker.process.command import Command, not_executable
+from stdworker.process.command import Command, no_folder, not_executable, why_not_there
 
 STRING_BYTES_MAX = 131_071  # Linux: one argument or NAME=value, without its NUL
 HEAD_BYTES = 4_096
@@ -38,8 +38,8 @@ def diagnose(error: OSError, command: Command) -> StdworkerError:
         return Retry(text, code="file_busy", reason="FileBusy")
     if error.errno == errno.E2BIG:
         return _too_long(command)
-    if command.cwd is not None and not Path(command.cwd).is_dir():
-        return ConfigError(f"the working directory {command.cwd} doesn't exist", path="/cwd", code="cwd_missing")
+    if command.cwd is not None and not os.path.isdir(command.cwd):
+        return no_folder(command.cwd)
     return _about_file(error, command.path)
 
 
@@ -103,11 +103,10 @@ def _read_head(path: str) -> bytes:
 
 
 def _about_file(error: OSError, path: str) -> ConfigError:
-    file = Path(path)
-    if file.is_dir():
+    if os.path.isdir(path):
         return ConfigError(f"{path} is a directory, not a program", path="/command", code="is_a_directory")
-    if not file.exists():
-        return ConfigError(f"{path} doesn't exist any more", path="/command", code="program_not_found")
+    if not os.path.exists(path):
+        return ConfigError(f"{path} is gone: it {why_not_there(path)}", path="/command", code="program_not_found")
     if not os.access(path, os.X_OK):
         return not_executable(path)
     head = _head(path)
@@ -131,7 +130,7 @@ def _about_interpreter(error: OSError, path: str, head: bytes) -> ConfigError:
     words = line.decode("utf-8", "replace").split()
     interpreter = words[0] if words else ""
     text = f"{path} asks for the interpreter {interpreter!r}"
-    if not interpreter or not Path(interpreter).exists():
+    if not interpreter or not os.path.exists(interpreter):
         return ConfigError(f"{text}, which doesn't exist", path="/command", code="interpreter_missing")
     return ConfigError(
         f"{text}, which can't be started: {error.strerror}", path="/command", code="interpreter_unusable"

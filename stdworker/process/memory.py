@@ -92,7 +92,7 @@ class OomKills:
 
     def __init__(self, group: Path | None, clock: Callable[[], float] = time.monotonic) -> None:
         file = group / "memory.events" if group is not None else None
-        self._file = file if file is not None and file.exists() else VMSTAT
+        self._file = file if file is not None and os.path.exists(file) else VMSTAT
         self._group = group if self._file != VMSTAT else None
         self._clock = clock
         self._noted_at = clock()

@@ -49,6 +49,31 @@ def test_a_missing_file_is_reported_with_its_full_path(tmp_path):
     assert f"{tmp_path}/x doesn't exist" in refusal("./x", cwd=str(tmp_path)).message
 
 
+LONG = "x" * 300  # the system refuses even to look, as it does in a folder that may not be searched
+
+
+@pytest.mark.parametrize(
+    ("command", "cwd", "code", "told"),
+    [
+        (f"./{LONG}", None, "program_not_found", f"{LONG} can't be reached: File name too long"),
+        (LONG, None, "program_not_found", "not on the program's PATH"),
+        (f"bash -c {LONG}", None, "command_line_as_program", "looks like a command line"),
+        ("bash", f"/{LONG}", "cwd_missing", f"{LONG} can't be reached: File name too long"),
+    ],
+)
+def test_what_can_not_be_looked_at_is_refused_like_what_is_not_there(command, cwd, code, told):
+    error = refusal(command, cwd=cwd)
+
+    assert error.code == code
+    assert told in error.message
+
+
+def test_a_folder_of_the_path_that_can_not_be_looked_into_is_passed_over(program, tmp_path):
+    path = program("#!/bin/sh\n", "tool")
+
+    assert resolve("tool", (), None, {"PATH": f"/{LONG}:{tmp_path}"}).path == str(path)
+
+
 def test_a_file_that_is_not_executable_is_named_with_its_mode(program):
     error = refusal(str(program("#!/bin/sh\n", mode=0o640)))
 
