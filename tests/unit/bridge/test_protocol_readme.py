@@ -1,10 +1,11 @@
-"""The complete program of the protocol's README is complete."""
+"""The complete program of the protocol's README is complete, and its list of what a program gets too."""
 
 import re
 
 import pytest
 
 from stdworker import protocol_files
+from stdworker.process.environment import DEFAULTS, PASSED
 
 pytestmark = pytest.mark.anyio
 
@@ -19,3 +20,10 @@ async def test_the_program_of_the_readme_runs_in_every_mode(provide, script, mod
         b'{"greeting":"Hello, Ada!"}',
         b'{"greeting":"Hello, Bo!"}',
     ]
+
+
+async def test_every_variable_that_a_program_gets_of_its_host_is_on_the_page():
+    readme = protocol_files.read("stdio/v1/README.md").decode("utf-8")
+    told = readme[readme.index("## What the program gets") :]
+
+    assert {*PASSED, *DEFAULTS} == set(re.findall(r"[A-Z]+", told)) & {*PASSED, *DEFAULTS}
