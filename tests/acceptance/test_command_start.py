@@ -43,6 +43,17 @@ def test_every_command_says_its_version(name):
     assert run(name, "--version").stdout == f"{name}, version {stdworker.__version__}\n"
 
 
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [("stdworker cal", "call"), ("stdworker plugin", "plugins"), ("conctl gett", "get"), ("converge server", "serve")],
+)
+def test_a_misspelt_command_is_told_the_near_one(typed, meant):
+    done = run(*typed.split())
+
+    assert done.returncode == 2
+    assert done.stderr.endswith(f"Error: No such command {typed.split()[1]!r}. Did you mean {meant!r}?\n")
+
+
 def test_the_module_is_the_command():
     assert run("python", "-m", "stdworker", "--version").stdout == f"stdworker, version {stdworker.__version__}\n"
 
