@@ -29,13 +29,11 @@ def anyio_backend() -> str:
 
 
 @pytest.fixture
-async def mark(until) -> AsyncIterator[str]:
+async def mark(until, leaves_nothing) -> AsyncIterator[str]:
     """Every program of the test has this in its environment; at the end nobody may have it."""
-    before = open_descriptors()
     mark = uuid.uuid4().hex
     yield mark
     await until(lambda: not programs_with(mark))  # a process that was killed needs a moment to go
-    assert open_descriptors() <= before
 
 
 @pytest.fixture
@@ -117,10 +115,6 @@ class Program:
             raise result.failure
         assert result.outcome is not None
         return result.outcome.status
-
-
-def open_descriptors() -> set[str]:
-    return {entry.name for entry in Path("/proc/self/fd").iterdir() if os.path.lexists(entry)}
 
 
 def programs_with(mark: str) -> list[int]:

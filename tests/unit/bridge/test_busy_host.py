@@ -1,10 +1,8 @@
 """A host that can't start another process now, or does a lot beside, is no reason to lose a task."""
 
 import asyncio
-import contextlib
 import errno
 import os
-import resource
 import signal
 import subprocess
 import sys
@@ -88,7 +86,7 @@ def test_programs_are_started_by_vfork():
 
 
 @pytest.mark.parametrize("free", range(0, 20, 2))
-async def test_a_worker_out_of_descriptors_stays_up_and_goes_on_once_it_has_some(provide, free):
+async def test_a_worker_out_of_descriptors_stays_up_and_goes_on_once_it_has_some(provide, free, only_descriptors):
     program = await provide(command="true")
     await program.provider.ready()
 
@@ -111,7 +109,7 @@ async def test_a_worker_out_of_descriptors_stays_up_and_goes_on_once_it_has_some
     ],
     ids=["limits", "user"],
 )
-async def test_a_lack_of_descriptors_is_no_mistake_in_the_config(provide, config, free):
+async def test_a_lack_of_descriptors_is_no_mistake_in_the_config(provide, config, free, only_descriptors):
     program = await provide(command="true", **config)
 
     with only_descriptors(free):
@@ -123,7 +121,7 @@ async def test_a_lack_of_descriptors_is_no_mistake_in_the_config(provide, config
 
 @pytest.mark.parametrize("mode", ["oneshot", "stream"])
 async def test_a_program_that_ends_while_its_guardian_can_t_be_replaced_has_its_result(
-    provide, runtime, until, tmp_path, mode
+    provide, runtime, until, tmp_path, mode, only_descriptors
 ):
     os.mkfifo(tmp_path / "go")
     go = os.open(tmp_path / "go", os.O_RDWR)
@@ -159,25 +157,6 @@ async def test_a_host_that_refuses_a_process_for_now_fails_the_task_for_now(prov
     assert (type(failure), failure.code) == (Retry, "spawn_refused")
     assert os.strerror(number) in failure.message
     assert (await program.run()).failure is None
-
-
-@contextlib.contextmanager
-def only_descriptors(free):
-    """So many can still be opened."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (256, hard))
-    taken = []
-    with contextlib.suppress(OSError):
-        while True:
-            taken.append(os.open("/dev/null", os.O_RDONLY))
-    for _ in range(free):
-        os.close(taken.pop())
-    try:
-        yield
-    finally:
-        for fd in taken:
-            os.close(fd)
-        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
 # ---- signals ----

@@ -21,17 +21,6 @@ def anyio_backend() -> str:
 
 
 @pytest.fixture
-async def leaves_nothing() -> AsyncIterator[None]:
-    before = open_descriptors()
-    yield
-    assert open_descriptors() <= before
-
-
-def open_descriptors() -> set[str]:
-    return {entry.name for entry in Path("/proc/self/fd").iterdir() if os.path.lexists(entry)}
-
-
-@pytest.fixture
 async def start(leaves_nothing) -> AsyncIterator[Callable[..., Process]]:
     """Start a bash script; what is left at the end of the test is killed."""
     started: list[Process] = []

@@ -1,9 +1,6 @@
 """Each reason why a program can't be started is told apart, from the real error of the system."""
 
 import asyncio
-import contextlib
-import os
-import resource
 
 import pytest
 
@@ -98,7 +95,7 @@ async def test_a_nul_character_is_no_crash():
 
 
 @pytest.mark.parametrize("free", range(12))
-async def test_a_host_out_of_descriptors_fails_for_now_and_loses_none(free):
+async def test_a_host_out_of_descriptors_fails_for_now_and_loses_none(free, only_descriptors):
     with only_descriptors(free):
         process, error = attempt()
 
@@ -115,25 +112,6 @@ def attempt():
         return spawn(Command("/bin/true", (), None, {}), asyncio.get_running_loop()), None
     except Retry as error:
         return None, error
-
-
-@contextlib.contextmanager
-def only_descriptors(free):
-    """So many can still be opened."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (256, hard))
-    taken = []
-    with contextlib.suppress(OSError):
-        while True:
-            taken.append(os.open("/dev/null", os.O_RDONLY))
-    for _ in range(free):
-        os.close(taken.pop())
-    try:
-        yield
-    finally:
-        for fd in taken:
-            os.close(fd)
-        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
 async def test_a_windows_line_end_that_env_would_stumble_over_is_seen(program, tmp_path):
