@@ -29,9 +29,11 @@ class Registry(Mapping[KindVersion, Provider]):
         """Raises PluginError if this is no provider, or if its pair is already served (naming both origins)."""
         pair = _pair(provider, origin)
         if pair in self._served:
+            other = self._served[pair][1]
+            within_one = other.partition(",")[0] == origin.partition(",")[0]
             raise PluginError(
-                f"{pair} is served twice: by {self._served[pair][1]} and by {origin}",
-                hint="remove one of the two, or choose with STDWORKER_PLUGINS",
+                f"{pair} is served twice: by {other} and by {origin}",
+                hint=f"remove or rename one of the two{'' if within_one else ', or choose with STDWORKER_PLUGINS'}",
                 code="duplicate_kind",
             )
         self._served[pair] = (provider, origin)

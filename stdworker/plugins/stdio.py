@@ -45,7 +45,10 @@ COMPOSER: dict[str, Any] = {
 @hookimpl
 def stdworker_providers(settings: WorkerSettings) -> Iterator[Provider | StdworkerError]:
     runtime = BridgeRuntime()
-    for variable, pairs in _configured(settings):
+    for variable, pairs in (
+        ("STDIO_KINDS", settings.stdio_kinds),
+        ("STDIO_COMPOSER_KINDS", settings.stdio_composer_kinds),
+    ):
         yield from (ConfiguredProvider(pair, variable, settings.stdio_command, runtime) for pair in pairs)
     for found in _program_kinds(settings):
         if isinstance(found, ProgramKind):
@@ -108,22 +111,4 @@ def _manifest(manifest: dict[str, Any], pair: KindVersion) -> dict[str, Any]:
 
 def _program_kinds(settings: WorkerSettings) -> Iterator[ProgramKind | StdworkerError]:
     yield from missing_folders(settings.kinds_path)
-    for found in with_descriptions(find_program_kinds(folders_of(settings.kinds_path, os.environ))):
-        yield _named_twice(found, settings) or found
-
-
-def _named_twice(found: ProgramKind | StdworkerError, settings: WorkerSettings) -> ConfigError | None:
-    """The settings win: the mistake costs the one program, not the worker."""
-    if not isinstance(found, ProgramKind):
-        return None
-    for variable, pairs in _configured(settings):
-        if found.pair in pairs:
-            return ConfigError(
-                f"{found.program} is not served: {variable} names {found.pair}, whose program a config names",
-                hint=f"rename the program and its kind, or set {variable} to another name",
-            )
-    return None
-
-
-def _configured(settings: WorkerSettings) -> tuple[tuple[str, tuple[KindVersion, ...]], ...]:
-    return ("STDIO_KINDS", settings.stdio_kinds), ("STDIO_COMPOSER_KINDS", settings.stdio_composer_kinds)
+    yield from with_descriptions(find_program_kinds(folders_of(settings.kinds_path, os.environ)))

@@ -33,6 +33,21 @@ def test_a_pair_that_is_served_twice_is_refused_naming_both_origins():
         served.add(Quiet("disk"), "the other one")
 
 
+@pytest.mark.parametrize(
+    ("origins", "choice"),
+    [
+        (("plugin disk", "plugin block"), "(remove or rename one of the two, or choose with STDWORKER_PLUGINS)"),
+        (("plugin stdio, STDIO_KINDS", "plugin stdio, /kinds/disk"), "(remove or rename one of the two)"),
+    ],
+)
+def test_a_choice_between_plugins_is_advised_only_where_it_can_help(origins, choice):
+    first, second = origins
+    with pytest.raises(PluginError) as refused:
+        Registry([(Quiet("disk"), first), (Quiet("disk"), second)])
+
+    assert str(refused.value) == f"disk@1 is served twice: by {first} and by {second} {choice}"
+
+
 def test_two_versions_of_one_kind_live_side_by_side():
     assert len(registry("disk@1", "disk@2")) == 2
 

@@ -154,25 +154,6 @@ def test_a_program_kind_that_is_malformed_is_told_and_the_others_are_served(fold
     assert "bad.kind.json" in str(error)
 
 
-@pytest.mark.parametrize(
-    ("variable", "names"),
-    [
-        ("STDIO_KINDS", {"stdio_kinds": (KindVersion("greeter"),)}),
-        ("STDIO_COMPOSER_KINDS", {"stdio_composer_kinds": (KindVersion("greeter"),)}),
-    ],
-)
-def test_a_program_kind_with_the_name_of_a_configured_one_is_told_and_the_others_are_served(folder, variable, names):
-    settings = WorkerSettings(kinds_path=(folder,), **{"stdio_kinds": (), "stdio_composer_kinds": (), **names})
-
-    assert kinds_of(settings) == [KindVersion("greeter")]
-    assert [getattr(shipped, "pair", None) for shipped in stdio.stdworker_kinds(settings)] == [None]
-    [error] = [found for found in stdio.stdworker_providers(settings) if isinstance(found, ConfigError)]
-    assert str(error) == (
-        f"{folder}/greeter is not served: {variable} names greeter@1, whose program a config names"
-        f" (rename the program and its kind, or set {variable} to another name)"
-    )
-
-
 def test_a_mistake_in_the_config_of_a_kind_file_is_told_with_its_place_and_the_kind_waits_for_a_config(folder):
     (folder / "greeter.kind.json").write_text(json.dumps(MANIFEST | {"default_config": {"timeout_seconds": "5s"}}))
 
