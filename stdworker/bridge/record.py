@@ -32,6 +32,7 @@ WAITING_BYTES_MAX = 64 << 20  # of lines that wait for the disk; more are droppe
 LAUNCHES_KEPT_MAX = 256
 FILE_MODE, FOLDER_MODE = 0o600, 0o700
 LEFT_OUT = ("settings", "command", "record", "sealed")  # of a launch config
+NO_HOME = "/nonexistent"  # Debian's name for the home of an account that has none
 
 log = logging.getLogger("stdworker.bridge")
 
@@ -39,8 +40,13 @@ log = logging.getLogger("stdworker.bridge")
 def records_folder(variables: Mapping[str, str]) -> Path:
     """Where workers keep records: one file for each kind version."""
     state = variables.get("XDG_STATE_HOME", "")
-    base = Path(state) if state.startswith("/") else Path(variables.get("HOME") or "~").expanduser() / ".local/state"
-    return base / "stdworker/records"
+    return Path(state if state.startswith("/") else f"{_home(variables)}/.local/state", "stdworker/records")
+
+
+def _home(variables: Mapping[str, str]) -> str:
+    """A container may run under a user id that has no account: then a folder which can't be written, and is named."""
+    home = variables.get("HOME") or os.path.expanduser("~")  # noqa: PTH111 - Path's raises where there is no account
+    return home if home.startswith("/") else NO_HOME
 
 
 class Take:

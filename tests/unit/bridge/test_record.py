@@ -122,6 +122,13 @@ async def test_records_lie_in_the_folder_for_state(variables, folder):
     assert str(record.records_folder(variables)) == folder
 
 
+async def test_without_an_account_there_is_no_folder_and_no_failure(monkeypatch):
+    monkeypatch.delenv("HOME")
+    monkeypatch.setattr("pwd.getpwuid", {}.__getitem__)
+
+    assert str(record.records_folder({})) == "/nonexistent/.local/state/stdworker/records"
+
+
 async def test_only_the_owner_may_read_a_record(provide, file):
     program = await provide({"record_file": file}, **bash(ECHO))
 
@@ -370,7 +377,27 @@ async def test_a_line_that_is_none_is_an_error_with_its_place(tmp_path, line, to
     assert f"r.jsonl:2 is {told}" in str(error)
 
 
-@pytest.mark.parametrize("damage", [{"kind": 5}, {"trigger": "sometimes"}, {"generation": "1"}])
+async def test_a_file_that_is_no_record_is_not_read_to_its_end(tmp_path):
+    (tmp_path / "r.jsonl").write_text("text\n" * 1_000)
+
+    *lines, last = map(str, read_record(tmp_path / "r.jsonl"))
+
+    assert len(lines) == 100
+    assert last.endswith("r.jsonl is not read on: 100 lines are not of a record")
+
+
+async def test_a_line_without_an_end_is_not_read_to_it(tmp_path, monkeypatch):
+    monkeypatch.setattr("stdworker.bridge.recorded.LINE_BYTES_MAX", 1 << 20)
+    (tmp_path / "r.jsonl").write_bytes(bytes(3 << 20))
+
+    (error,) = read_record(tmp_path / "r.jsonl")
+
+    assert str(error).endswith("r.jsonl:1 is longer than 1 MiB: this is no record")
+
+
+@pytest.mark.parametrize(
+    "damage", [{"kind": 5}, {"trigger": "sometimes"}, {"generation": "1"}, {"bundle": "x"}, {"bundle": "é"}]
+)
 async def test_a_line_whose_request_is_none_is_an_error(tmp_path, damage):
     line = json.loads(request_line("1", REQUESTS["work"], None, None)) | damage
 
