@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -23,6 +24,7 @@ from stdworker.model.resource import Ref
 
 SHOWN_BYTES_MAX = 200  # of what a program sent, in a message
 UNKNOWN_FIELDS_SHOWN_MAX = 8
+NEAR = 0.75  # how like a field a name must be to be taken for a misspelt one
 CUT = "…"  # stands where the rest of a text was left out; who hides secrets looks for one that ends here
 RETRY_AFTER_SECONDS_MAX = 31_536_000
 
@@ -79,11 +81,13 @@ def is_response(names: Set[str]) -> bool:
 
 
 def not_a_response(names: Set[str], document: bytes) -> ResponseError:
-    only = ", ".join(sorted(names)[:UNKNOWN_FIELDS_SHOWN_MAX])
+    told = sorted(names)[:UNKNOWN_FIELDS_SHOWN_MAX]
+    near = next((found[0] for name in told if (found := get_close_matches(name, FIELDS, n=1, cutoff=NEAR))), None)
+    meant = f"did you mean {near!r}? " if near else ""
     return ResponseError(
-        f"the object has no field of a response, only {only}; {shown(document)}",
+        f"the object has no field of a response, only {', '.join(told)}; {shown(document)}",
         code="not_a_response",
-        hint=f"put it under one of {', '.join(sorted(FIELDS))}; a record for the log goes to stderr",
+        hint=f"{meant}put it under one of {', '.join(sorted(FIELDS))}; a record for the log goes to stderr",
     )
 
 

@@ -171,7 +171,11 @@ _NULLS = ("", "~", "null", "Null", "NULL")
 
 
 _NO_PAIRS = r"write the character itself, or \U and eight digits; YAML has no pairs of \u"
-_YAML_HINTS = {"found invalid Unicode character escape code": _NO_PAIRS}
+_YAML_HINTS = {
+    "found invalid Unicode character escape code": _NO_PAIRS,
+    "found character that cannot start any token": "indent with blanks, not tabs; quote a text that begins with @ or `",
+    "mapping values are not allowed in this context": "is it indented as the lines beside it, a text with ': ' quoted?",
+}
 
 
 class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]

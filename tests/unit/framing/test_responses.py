@@ -9,7 +9,7 @@ from jsonschema import Draft202012Validator
 
 from stdworker import protocol_files
 from stdworker.errors import ResponseError
-from stdworker.framing.response import check_edges, parse_response
+from stdworker.framing.response import check_edges, not_a_response, parse_response
 from stdworker.model.json_text import RawJson, loads
 from stdworker.model.outcome import ChildSpec, Condition, DepEdge, Outcome, ValueFlow
 from stdworker.model.resource import Ref
@@ -191,3 +191,15 @@ def test_the_reader_and_the_schema_agree_on_any_document(document):
         accepted = False
 
     assert accepted == SCHEMA.is_valid(loads(text))
+
+
+@pytest.mark.parametrize(
+    ("names", "advice"),
+    [
+        ({"statuss"}, "did you mean 'status'? put it under one of"),
+        ({"level", "condition"}, "did you mean 'conditions'? put it under one of"),
+        ({"level", "msg"}, "put it under one of"),
+    ],
+)
+def test_an_object_with_no_field_of_a_response_is_told_the_field_that_it_may_have_meant(names, advice):
+    assert not_a_response(names, b"{}").hint.startswith(advice)

@@ -138,3 +138,14 @@ def test_a_few_lines_of_yaml_can_not_stand_for_billions_of_characters():
 def test_bytes_that_are_not_utf_8_are_refused():
     with pytest.raises(ConfigError, match=r"f\.yaml is not UTF-8: byte 3 is 0xff"):
         parse_documents(b"a: \xff", "f.yaml")
+
+
+@pytest.mark.parametrize(
+    ("text", "advice"),
+    [("a:\n\tb: 1", "indent with blanks, not tabs"), ("a: x\n b: 1", "is it indented as the lines beside it")],
+)
+def test_what_yaml_says_in_its_own_words_comes_with_advice(text, advice):
+    with pytest.raises(ConfigError) as refused:
+        parse_documents(text.encode(), "f.yaml")
+
+    assert refused.value.hint.startswith(advice)
