@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,8 @@ from stdworker.model.secrets import MASK, SECRET_SECTIONS
 from stdworker.model.task import ReactionRequest
 
 DEPTH_MAX = 110  # a request of the deepest documents, inside a line
+LINE_BYTES_MAX = 256 << 20  # what is written is bounded too, but for the outcome
+MISTAKES_MAX = 100
 
 
 class Entry(msgspec.Struct, frozen=True):
@@ -118,11 +121,26 @@ class Recorded:
 
 
 def read_record(path: Path) -> Iterator[Recorded | ConfigError]:
-    """Every line of a record; an error stands for each that is none. Raises OSError when it can't be read."""
+    """Every line of a record; an error stands for each that is none, and ends it when they are too many or too long.
+
+    Raises OSError when it can't be read.
+    """
+    mistakes = 0
     with path.open("rb") as file:
-        for number, line in enumerate(file, 1):
+        for number in count(1):
+            line = file.readline(LINE_BYTES_MAX + 1)
+            if not line:
+                return
+            if len(line) > LINE_BYTES_MAX:
+                yield ConfigError(f"{path}:{number} is longer than {LINE_BYTES_MAX >> 20} MiB: this is no record")
+                return
+            if mistakes == MISTAKES_MAX:
+                yield ConfigError(f"{path} is not read on: {MISTAKES_MAX} lines are not of a record")
+                return
             if line.strip():
-                yield _read(line, number, path)
+                found = _read(line, number, path)
+                mistakes += isinstance(found, ConfigError)
+                yield found
 
 
 def _read(line: bytes, number: int, path: Path) -> Recorded | ConfigError:
@@ -130,11 +148,15 @@ def _read(line: bytes, number: int, path: Path) -> Recorded | ConfigError:
     try:
         entry = msgspec.json.decode(check(line.strip(), depth_max=DEPTH_MAX), type=Entry)
         if bytes(entry.request) != b"null":
-            _requests().validate(RawJson(entry.request).value())
+            request = RawJson(entry.request).value()
+            _requests().validate(request)
+            base64.b64decode(request.get("bundle", ""), validate=True)
     except (JsonError, msgspec.DecodeError, RecursionError) as error:
         return ConfigError(f"{where} is not a line of a record: {error}", code="bad_record")
     except ValidationError as error:
         return ConfigError(f"{where} holds no request: {error.json_path}: {error.message}", code="bad_record")
+    except ValueError as error:
+        return ConfigError(f"{where} holds no request: $.bundle: {error}", code="bad_record")
     if entry.record != VERSION:
         return ConfigError(f"{where} is a record of version {entry.record}, this host reads {VERSION}")
     return Recorded(number, entry)

@@ -10,6 +10,7 @@ from stdworker.bridge import BridgeResult
 from stdworker.bridge.programlog import log as program_log
 from stdworker.bridge.result import STDERR
 from stdworker.bridge.result_json import SUCCESS, TERMINAL, TRANSIENT, outcome_members, result_members, verdict
+from stdworker.cli.terminal import plain
 from stdworker.errors import TaskFailure
 from stdworker.model.json_text import ascii_line, join_members
 from stdworker.process.exits import Exit
@@ -27,7 +28,7 @@ def as_json(result: BridgeResult) -> str:
 
 
 def as_text(result: BridgeResult) -> str:
-    return "\n".join(_lines(result))
+    return plain("\n".join(_lines(result)))
 
 
 def summary(results: Sequence[BridgeResult]) -> str:

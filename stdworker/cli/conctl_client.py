@@ -84,7 +84,7 @@ class Client:
             )
         except httpx.TimeoutException:
             raise Failed(f"no answer from {self.connection.server} within {limit:g} s") from None
-        except (httpx.HTTPError, httpx.InvalidURL, OSError) as error:
+        except (httpx.HTTPError, httpx.InvalidURL, UnicodeError, OSError) as error:
             raise self.unreachable(error) from None
         if response.is_error:
             raise Failed(_told(response), response.status_code)

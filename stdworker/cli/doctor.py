@@ -16,6 +16,7 @@ from stdworker.cli.doctor_finding import Finding, Level
 from stdworker.cli.doctor_kinds import look_at_kinds, read_settings
 from stdworker.cli.doctor_place import look_around
 from stdworker.cli.settings import given, settings_options
+from stdworker.cli.terminal import plain
 from stdworker.cli.worker import VARIABLES
 
 _COLOURS = {Level.OK: "green", Level.WARNING: "yellow", Level.PROBLEM: "red"}
@@ -70,4 +71,4 @@ def _counted(number: int, names: str) -> str:
 
 def _one_line(finding: Finding) -> str:
     told = f"{finding.message}; {finding.advice}" if finding.advice else finding.message
-    return " ".join(told.split())
+    return plain(" ".join(told.split()))

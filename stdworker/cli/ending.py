@@ -19,7 +19,10 @@ class CommandLine(click.Group):
 
     def make_context(self, *args: Any, **kwargs: Any) -> click.Context:
         with in_order():
-            return super().make_context(*args, **kwargs)
+            context = super().make_context(*args, **kwargs)
+        if os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
+            context.color = False
+        return context
 
     def invoke(self, ctx: click.Context) -> Any:
         with in_order():

@@ -14,7 +14,7 @@ import click
 
 from stdworker.cli.explain_layers import BUILT_IN, DEFAULT, KIND_FILE, OVERRIDE, Explained, Mistake, explain_layers
 from stdworker.cli.program_arguments import GivenProgram, read_config
-from stdworker.cli.terminal import aligned
+from stdworker.cli.terminal import aligned, plain
 from stdworker.errors import ConfigError
 from stdworker.model.json_text import RawJson, ascii_line, dumps, join_elements, join_members, loads, members
 from stdworker.model.kind import KIND, RESOURCE_NAME, KindVersion
@@ -75,7 +75,7 @@ def explain(
         click.echo(_as_json(subject, explained))
     else:
         for line in _lines(subject, explained):
-            click.echo(line)
+            click.echo(plain(line))
     sys.exit(1 if explained.mistakes else 0)
 
 

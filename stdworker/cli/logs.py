@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Mapping
 
+from stdworker.cli.terminal import plain
 from stdworker.model.settings import LOG_FORMATS, LOG_LEVELS, Environment
 
 # What libraries say below this is for their own authors.
@@ -34,6 +35,10 @@ class _Text(logging.Formatter):
 
     def __init__(self) -> None:
         super().__init__("%(asctime)s.%(msecs)03dZ %(levelname)-7s %(name)s: %(message)s", "%Y-%m-%dT%H:%M:%S")
+
+    def format(self, record: logging.LogRecord) -> str:
+        """What a program says neither commands a terminal nor passes for a line of ours."""
+        return plain(super().format(record)).replace("\n", "\n    ")
 
 
 class _JsonLines(logging.Formatter):

@@ -12,7 +12,7 @@ from typing import Any
 
 import click
 
-from stdworker.cli.terminal import aligned
+from stdworker.cli.terminal import aligned, plain
 from stdworker.errors import PluginError
 from stdworker.host.loader import Plugin, Plugins
 from stdworker.model.json_text import ascii_line
@@ -89,7 +89,7 @@ def _document(plugin: Plugin) -> dict[str, Any]:
 def _show_table(found: Plugins) -> None:
     rows = [row for plugin in found for row in _rows(plugin)]
     for line in aligned([HEADINGS, *rows]):
-        click.echo(line)
+        click.echo(plain(line))
     for plugin in found:
         for pair, served in plugin.kinds.items():
             for loser in served.shadows:
@@ -100,7 +100,7 @@ def _show_table(found: Plugins) -> None:
 
 def _show_errors(plugin: Plugin) -> None:
     for message, trace in zip(plugin.errors, plugin.tracebacks, strict=True):
-        click.echo(f"\n{plugin.origin}{' is broken' if trace else ''}: {message}")
+        click.echo(plain(f"\n{plugin.origin}{' is broken' if trace else ''}: {message}"))
         if trace:
             click.echo(indent(trace.rstrip(), "  "))
 

@@ -19,6 +19,7 @@ from stdworker.bridge.result_json import result_members
 from stdworker.cli.logs import log_as_asked
 from stdworker.cli.program_arguments import GivenProgram, ProgramCommand, read_config
 from stdworker.cli.signals import until_interrupted
+from stdworker.cli.terminal import plain
 from stdworker.errors import ConfigError
 from stdworker.model.difference import Difference, differences
 from stdworker.model.json_text import RawJson, ascii_line, dumps, join_elements, join_members, members
@@ -68,7 +69,7 @@ def replay(file: Path, only: str | None, config: str | None, output: str, comman
 def _chosen(file: Path, only: str | None) -> Iterator[Recorded]:
     for found in read_record(file):
         if isinstance(found, ConfigError):
-            click.echo(f"Warning: {found}", err=True)
+            click.echo(plain(f"Warning: {found}"), err=True)
         elif only is None or _is_meant(found, only):
             yield found
 
@@ -87,7 +88,7 @@ async def _run(replayer: Replayer, chosen: Sequence[Recorded], output: str) -> i
         for recorded in chosen:
             replayed = await replayer.replay(recorded)
             verdicts[replayed.verdict] += 1
-            click.echo(_as_json(replayed) if output == "json" else "\n".join(_lines(replayed)))
+            click.echo(_as_json(replayed) if output == "json" else plain("\n".join(_lines(replayed))))
     finally:
         await replayer.close()
     if output == "text":

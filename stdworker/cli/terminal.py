@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterator, Sequence
 
 PIPE_COLUMNS = 100_000  # nobody's terminal: nothing is cut
+KEPT = "\n\u200c\u200d"  # the end of a line, and what joins or parts letters in some scripts
 
 
 def columns() -> int:
@@ -16,7 +17,9 @@ def columns() -> int:
 
 def plain(text: str) -> str:
     """Text that a program may have written, without what a terminal would obey."""
-    return "".join(c if c.isprintable() or c == "\n" else "?" for c in text)
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() or c in KEPT else "?" for c in text.expandtabs())
 
 
 def aligned(rows: Sequence[Sequence[str]]) -> Iterator[str]:

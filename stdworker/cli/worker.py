@@ -20,6 +20,7 @@ from stdworker.cli.logs import set_up_logging
 from stdworker.cli.plugins import kinds, plugins
 from stdworker.cli.settings import given, settings_options
 from stdworker.cli.signals import drain_then_abort
+from stdworker.cli.terminal import plain
 from stdworker.errors import SettingsError, StdworkerError
 from stdworker.host.loader import Plugins
 from stdworker.host.registry import Registry
@@ -178,5 +179,5 @@ def main() -> Any:
 
 
 def _end(error: StdworkerError, status: int) -> None:
-    click.echo(f"stdworker: {error}", err=True)
+    click.echo(plain(f"stdworker: {error}"), err=True)
     sys.exit(status)
