@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Callable, Iterable
 from typing import Protocol
 
 from stdworker.bridge.flight import LOST, Flight, Lost
 from stdworker.bridge.program import Program
-from stdworker.bridge.programlog import ProgramLog
-from stdworker.bridge.redact import SECRET_BYTES_MAX, SharedRedactor, shown_tail
 from stdworker.bridge.result import flood_failure, response_failure, silence_failure, timeout_failure
 from stdworker.errors import ResponseError, TaskFailure
 from stdworker.framing.lines import LineBuffer, Overlong
@@ -27,11 +24,10 @@ from stdworker.framing.messages import (
     repeated_id,
 )
 from stdworker.framing.request import PROTOCOL, SHUTDOWN_LINE, cancel_line, config_line
-from stdworker.framing.response import CUT, excerpt, is_response, not_a_response
+from stdworker.framing.response import excerpt, is_response, not_a_response
 from stdworker.framing.session import Action, Session
 from stdworker.model.json_text import RawJson, members
 from stdworker.model.task import ReactionRequest
-from stdworker.process.tail import Tail
 
 NOISE_LINES_READ_MAX = 200  # of what is written at once
 HINT_SECONDS = 5.0  # of silence after the first request, then block-buffering is suspected
@@ -61,7 +57,7 @@ class Conversation:
 
     def __init__(self, program: Program, write: Callable[[bytes], None], listener: Listener, silent_hint: str) -> None:
         self.ready = Ready(True, "")
-        self.stray_lines = 0
+        self.sideband = program.sideband()
         self._program = program
         self._write = write
         self._listener = listener
@@ -70,9 +66,6 @@ class Conversation:
         self._session: Session[Flight] = Session()
         self._hello = Hello()
         self._lines = LineBuffer(program.launch.limits.line_bytes)
-        self._redact = SharedRedactor(program.redact)
-        self._log = ProgramLog(program.kind.kind, "", self._redact)
-        self._tail = Tail(program.launch.limits.stderr_tail_bytes + SECRET_BYTES_MAX)
         self._bytes_since_answer = 0
         self._has_written = False
         self._at_first_line = True
@@ -92,14 +85,6 @@ class Conversation:
         """All that the program may be working on, those that were given up too."""
         return self._session.held
 
-    @property
-    def log(self) -> ProgramLog:
-        return self._log
-
-    def shown_tail(self) -> str:
-        """The end of stderr since the program was idle."""
-        return shown_tail(self._tail.value(), self._program.launch.limits.stderr_tail_bytes, self._redact)
-
     # ---- sending ----
 
     def send(self, request: ReactionRequest, program: Program) -> Flight:
@@ -109,14 +94,12 @@ class Conversation:
         """
         request_id, limit = program.runtime.new_id(), program.time_limit(request)
         line = program.line(request_id, request, limit)
-        self._redact.add(program.redact)
-        self._log.name = "" if len(self._session) else request.resource.name
+        self.sideband.begin(request, program.redact, alone=not len(self._session))
         if not len(self._session):
-            self._tail.clear()
             self._bytes_since_answer = 0
             if self._lines.unfinished.lstrip().startswith(b"{"):  # an answer that began before it was asked
                 self._session.doubtful = True
-        flight = Flight(request_id, request, program, self._loop.create_future(), limit, self.stray_lines)
+        flight = Flight(request_id, request, program, self._loop.create_future(), limit, self.sideband.stray_lines)
         if limit is not None:
             flight.deadline = self._loop.call_later(max(0.0, limit), self._expire, flight)
         self._arm_silence(flight)
@@ -163,10 +146,10 @@ class Conversation:
     def _suspect_buffering(self) -> None:
         if not self._has_written and len(self._session):
             text = f"took a request and has written nothing for {HINT_SECONDS:g} s: {self._silent_hint}"
-            self._log.host(logging.WARNING, text)
+            self.sideband.warn(text)
 
     def _expire(self, flight: Flight) -> None:
-        failure = timeout_failure(max(0.0, flight.limit_seconds or 0.0), self.shown_tail())
+        failure = timeout_failure(max(0.0, flight.limit_seconds or 0.0), self.sideband.shown_tail())
         flight.land(flight.program.redacted(failure))
         self.give_up(flight, "deadline")
 
@@ -194,16 +177,12 @@ class Conversation:
         if self._bytes_since_answer > self._program.launch.limits.stdout_bytes:
             self._on_flood()
 
-    def feed_stderr(self, chunk: bytes) -> None:
-        self._tail.add(chunk)
-        self._log.stderr(chunk)
-
     def end(self) -> None:
         """Nothing more will come: a last line without LF counts, unless the end cut it short."""
         for line in self._lines.end():
             if not isinstance(self._read(line), Broken):
                 self._on_line(line)
-        self._log.end()
+        self.sideband.log.end()
         if self._hint is not None:
             self._hint.cancel()
 
@@ -218,12 +197,7 @@ class Conversation:
 
     def _record(self, lines: Iterable[bytes | Overlong]) -> None:
         """For every request in flight: nobody knows which of them they were written for."""
-        transcripts = [flight.request.transcript for flight in self.flights if flight.request.transcript is not None]
-        if transcripts:
-            for line in lines:
-                shown = line.start + CUT.encode() if isinstance(line, Overlong) else line
-                for transcript in transcripts:
-                    transcript.received(shown, self._redact)
+        self.sideband.record(lines, [flight.request for flight in self.flights])
 
     def _read(self, line: bytes | Overlong) -> Message | None:
         if not line:
@@ -251,8 +225,7 @@ class Conversation:
         self._bytes_since_answer = 0
         flight = self._session.owner(request_id)
         flight.disarm()
-        if flight.request.transcript is not None:
-            flight.request.transcript.received(answer.document, self._redact)
+        self.sideband.record([answer.document], [flight.request])
         if self._session.answer(request_id) is Action.DELIVER:
             flight.land(answer.document)
             self._listener.answered()
@@ -263,7 +236,7 @@ class Conversation:
     def _note_idle(self) -> None:
         """Not before what came on stderr together with the answer is logged."""
         if not len(self._session):
-            self._log.name = ""
+            self.sideband.log.name = ""
 
     def _on_nobodys(self, answer: Answer) -> None:
         """An answer that can't be matched: late, a second one, or without an id that it needs."""
@@ -273,12 +246,12 @@ class Conversation:
             return
         self._program.runtime.counters.dropped_answers += 1
         if answer.id is not None:
-            self._log.host(logging.WARNING, f"dropped an answer with the id {answer.id!r}: nothing in flight has it")
+            self.sideband.warn(f"dropped an answer with the id {answer.id!r}: nothing in flight has it")
         elif not len(self._session):
-            self._log.host(logging.WARNING, "dropped an answer without id: nothing is in flight")
+            self.sideband.warn("dropped an answer without id: nothing is in flight")
             self._session.doubtful = True  # out of step: the next one may be another's too
         elif self._session.doubtful:
-            self._log.host(logging.WARNING, "dropped an answer without id: it may be late; the process is replaced")
+            self.sideband.warn("dropped an answer without id: it may be late; the process is replaced")
             self.fail(None, LOST)
             self._listener.retire(killed_by="replaced")
         else:
@@ -290,11 +263,11 @@ class Conversation:
     def _on_message(self, message: Message) -> None:
         match message:
             case Log():
-                self._log.notice(message)
+                self.sideband.log.notice(message)
             case Progress():
                 self._on_progress(message)
             case Ready():
-                self._on_ready(Ready(message.ready, self._redact(message.reason)))
+                self._on_ready(Ready(message.ready, self.sideband.redact(message.reason)))
             case Hello():
                 self._on_hello(message)
             case Stray():
@@ -309,12 +282,12 @@ class Conversation:
 
     def _on_hello(self, hello: Hello) -> None:
         if not self._at_first_line:
-            self._log.host(logging.WARNING, "ignored a hello that is not the first line")
+            self.sideband.warn("ignored a hello that is not the first line")
             return
         self._hello = hello
         self._session.cancel_announced = hello.cancel
         if hello.protocol != PROTOCOL:
-            self._log.host(logging.WARNING, f"speaks protocol {hello.protocol}; this host speaks {PROTOCOL}")
+            self.sideband.warn(f"speaks protocol {hello.protocol}; this host speaks {PROTOCOL}")
 
     def _on_progress(self, progress: Progress) -> None:
         request_id = self._session.meant(progress.id)
@@ -324,12 +297,10 @@ class Conversation:
         if flight.silence is not None:
             flight.silence.cancel()
             self._arm_silence(flight)
-        flight.request.progress(progress.fraction, self._redact(progress.message or ""))
+        flight.request.progress(progress.fraction, self.sideband.redact(progress.message or ""))
 
     def _on_stray(self, stray: Stray) -> None:
-        self.stray_lines += 1
-        self._program.runtime.counters.stray_lines += 1
-        self._log.stray(stray.start, stray.size)
+        self.sideband.stray(stray.start, stray.size)
         if self._program.launch.strict:
             text = f"a line that is no message: {excerpt(stray.start, stray.size)}"
             error = ResponseError(text, code="stray_output", hint="print it on stderr")
@@ -338,10 +309,7 @@ class Conversation:
     def _count_noise(self, lines: list[bytes | Overlong]) -> None:
         """Of a flood in which no line can be a message only the first ones are read."""
         self._record(lines)
-        count = sum(1 for line in lines if line)
-        self.stray_lines += count
-        self._program.runtime.counters.stray_lines += count
-        self._log.pass_over(count)
+        self.sideband.pass_over(sum(1 for line in lines if line))
 
     def _on_broken(self, broken: Broken) -> None:
         request_id = self._session.meant(broken.id) if broken.id is not None else None
@@ -349,9 +317,9 @@ class Conversation:
             self._program.runtime.counters.dropped_answers += 1
             return
         failure = response_failure(broken.error, alone=request_id is not None or len(self._session) <= 1)
-        failure.message = self._redact(failure.message)
+        failure.message = self.sideband.redact(failure.message)
         if not self.fail(request_id, failure):
-            self._log.host(logging.WARNING, str(failure))
+            self.sideband.warn(str(failure))
         self._listener.made_room()
 
     def _on_flood(self) -> None:

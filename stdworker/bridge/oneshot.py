@@ -8,8 +8,6 @@ from collections.abc import Callable
 from enum import Enum, auto
 
 from stdworker.bridge.program import OFF_LOOP_BYTES, Program, task_variables
-from stdworker.bridge.programlog import ProgramLog
-from stdworker.bridge.redact import SECRET_BYTES_MAX, shown_tail
 from stdworker.bridge.result import (
     EXIT_TERMINAL,
     BridgeResult,
@@ -30,7 +28,6 @@ from stdworker.process.diagnose import crlf_shebang
 from stdworker.process.exits import Exit
 from stdworker.process.spawn import Process
 from stdworker.process.stop import terminate
-from stdworker.process.tail import Tail
 
 LINGER_SECONDS = 1.0  # how long a descendant that holds stdout may still add a response after the leader's exit
 
@@ -80,8 +77,8 @@ class _Listener:
         self._program = program
         self._process = process
         self._request = request
-        self._log = ProgramLog(program.kind.kind, request.resource.name, program.redact)
-        self._tail = Tail(program.launch.limits.stderr_tail_bytes + SECRET_BYTES_MAX)
+        self._sideband = program.sideband()
+        self._sideband.begin(request, program.redact, alone=True)
         self._lines = LineBuffer(program.launch.limits.stdout_bytes)
         self._kept = bytearray()  # not a list: an object for each of millions of short lines costs gigabytes
         self._size = 0
@@ -92,7 +89,7 @@ class _Listener:
         self._limit = limit
         self._arm(End.DEADLINE, limit)
         self._arm(End.SILENT, self._program.launch.progress_timeout_seconds)
-        self._process.read(self._on_stdout, self._on_stderr, self._on_stdout_end)
+        self._process.read(self._on_stdout, self._sideband.stderr, self._on_stdout_end)
         self._process.exited.add_done_callback(self._on_exit)
 
     def close(self) -> None:
@@ -102,7 +99,7 @@ class _Listener:
         self._process.exited.remove_done_callback(self._on_exit)
         if self._process.stderr is not None:
             self._process.stderr.drain()
-        self._log.end()
+        self._sideband.log.end()
 
     def _arm(self, end: End, seconds: float | None) -> None:
         if seconds is not None:
@@ -131,11 +128,10 @@ class _Listener:
     def _on_line(self, line: bytes | Overlong) -> None:
         if isinstance(line, Overlong):
             return
-        if self._request.transcript is not None:
-            self._request.transcript.received(line, self._program.redact)
+        self._sideband.record([line], [self._request])
         notice = read_notice(line) if _NOTICE.match(line) else None
         if isinstance(notice, Log):
-            self._log.notice(notice)
+            self._sideband.log.notice(notice)
         elif isinstance(notice, Progress):
             self._on_progress(notice)
         elif notice is None or isinstance(notice, Stray):
@@ -148,10 +144,6 @@ class _Listener:
             timer.cancel()
             self._arm(End.SILENT, self._program.launch.progress_timeout_seconds)
         self._request.progress(progress.fraction, self._program.redact(progress.message or ""))
-
-    def _on_stderr(self, chunk: bytes) -> None:
-        self._tail.add(chunk)
-        self._log.stderr(chunk)
 
     def _on_stdout_end(self) -> None:
         if not self._process.alive:
@@ -171,7 +163,7 @@ class _Listener:
     async def result(self, end: End) -> BridgeResult:
         for line in self._lines.end():
             self._on_line(line)
-        tail = shown_tail(self._tail.value(), self._program.launch.limits.stderr_tail_bytes, self._program.redact)
+        tail = self._sideband.shown_tail()
         ended = self._process.exited.result() if self._process.exited.done() else None
         if end is End.EXITED:
             assert ended is not None
@@ -203,16 +195,16 @@ class _Listener:
         elif ended.code != 0:
             result = BridgeResult(failure=await self._failed_with(document, ended, tail))
         elif document.response is None:
-            result = await self._program.read(b"{}", self._request, self._log, lambda: tail)
+            result = await self._program.read(b"{}", self._request, self._sideband)
         else:
-            result = await self._program.read(document.response, self._request, self._log, lambda: tail)
+            result = await self._program.read(document.response, self._request, self._sideband)
         result.stray_lines = document.stray_lines
         return result
 
     def _judge_stray(self, document: Document, ended: Exit) -> TaskFailure | None:
-        self._program.runtime.counters.stray_lines += document.stray_lines
         for line in document.stray:
-            self._log.stray(line, len(line))
+            self._sideband.stray(line, len(line))
+        self._sideband.pass_over(document.stray_lines - len(document.stray))
         if not document.stray or not self._program.launch.strict or ended.code != 0:
             return None
         first = excerpt(document.stray[0])

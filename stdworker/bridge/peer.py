@@ -119,12 +119,12 @@ class Peer(ABC):
             self._said.give_up(flight, "cancel")
             raise
         if isinstance(landed, bytes):
-            result = await program.read(landed, request, self._said.log, self._said.shown_tail)
+            result = await program.read(landed, request, self._said.sideband)
         elif isinstance(landed, TaskFailure):
             result = BridgeResult(failure=landed)
         else:
             return landed
-        result.stray_lines = self._said.stray_lines - flight.stray_before
+        result.stray_lines = self._said.sideband.stray_lines - flight.stray_before
         result.exit = self.exit
         return result
 

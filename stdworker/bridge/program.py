@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 
 from stdworker.bridge.launch import LaunchConfig
-from stdworker.bridge.programlog import ProgramLog
 from stdworker.bridge.redact import Redactor
 from stdworker.bridge.result import BridgeResult, program_failure, response_failure
 from stdworker.bridge.runtime import BridgeRuntime
+from stdworker.bridge.sideband import Sideband
 from stdworker.errors import ConfigError, ResponseError, TaskFailure, Terminal
 from stdworker.framing.request import request_line
 from stdworker.framing.response import UNKNOWN_FIELDS_SHOWN_MAX, Response, check_edges, parse_response
@@ -96,17 +95,19 @@ class Program:
         left -= min(REPORT_SECONDS_MAX, left * REPORT_SHARE)
         return left if own is None else min(own, left)
 
-    async def read(
-        self, document: bytes, request: ReactionRequest, log: ProgramLog, tail: Callable[[], str]
-    ) -> BridgeResult:
-        """What a response means: an outcome, or the failure that it states or is; `tail` gives its stderr."""
+    def sideband(self) -> Sideband:
+        """A new one, for a process of this program or a connection to it."""
+        return Sideband(self.kind.kind, self.redact, self.launch.limits.stderr_tail_bytes, self.runtime.counters)
+
+    async def read(self, document: bytes, request: ReactionRequest, sideband: Sideband) -> BridgeResult:
+        """What a response means: an outcome, or the failure that it states or is."""
         try:
             response = await self.parse(document)
             if response.error is None:
                 check_edges(response.outcome, (resource.ref for resource in request.observed))
         except ResponseError as error:
-            return BridgeResult(failure=self.redacted(response_failure(error, tail())))
-        failure = self._judge_unknown(response, log)
+            return BridgeResult(failure=self.redacted(response_failure(error, sideband.shown_tail())))
+        failure = self._judge_unknown(response, sideband)
         if failure is None and response.error is not None:
             failure = self.redacted(program_failure(response.error, terminal=response.error.terminal))
             failure.status = response.outcome.status
@@ -125,7 +126,7 @@ class Program:
         failure.args = (failure.message,)
         return failure
 
-    def _judge_unknown(self, response: Response, log: ProgramLog) -> TaskFailure | None:
+    def _judge_unknown(self, response: Response, sideband: Sideband) -> TaskFailure | None:
         if not response.unknown:
             return None
         names = ", ".join(response.unknown[:UNKNOWN_FIELDS_SHOWN_MAX])
@@ -133,7 +134,7 @@ class Program:
         text = f"the response has fields that the protocol doesn't know: {names}" + f" and {more} more" * (more > 0)
         if self.launch.strict:
             return Terminal(text, reason="BadResponse", code="unknown_field")
-        log.host(logging.WARNING, text)
+        sideband.warn(text)
         return None
 
 

@@ -49,7 +49,7 @@ class StreamProcess(Peer):
     def __init__(self, program: Program, process: Process, owner: Owner, signature: Signature) -> None:
         super().__init__(program, owner, process.stdin.write, silent_hint=_SILENT_HINT, signature=signature)
         self._process = process
-        process.read(self._said.feed, self._said.feed_stderr, self._on_stdout_end)
+        process.read(self._said.feed, self._said.sideband.stderr, self._on_stdout_end)
         process.stdin.on_broken = lambda: self._on_half_closed("it closed its stdin")
         process.exited.add_done_callback(self._on_exit)
 
@@ -109,7 +109,7 @@ class StreamProcess(Peer):
         if not self._stopping:
             self._stopping = True
             self._program.runtime.release(self._process)
-        ended, tail = exited.result(), self._said.shown_tail()
+        ended, tail = exited.result(), self._said.sideband.shown_tail()
         diagnosis = with_tail(f"the program ended: {ended}", tail[-DIAGNOSIS_CHARACTERS_MAX:])
         self._end(diagnosis, self._blame(ended, tail))
 
