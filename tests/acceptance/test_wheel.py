@@ -1,6 +1,9 @@
 """The wheel, built and installed: what a user gets is what a checkout has."""
 
 import compileall
+import json
+import re
+import shutil
 import site
 import subprocess
 import sys
@@ -13,9 +16,21 @@ ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture(scope="module")
-def wheel(tmp_path_factory) -> Path:
+def context(tmp_path_factory) -> Path:
+    """What an image is built from: the files that .dockerignore lets through."""
+    folder = tmp_path_factory.mktemp("context")
+    for name in re.findall(r"^!(.+)$", (ROOT / ".dockerignore").read_text(), re.MULTILINE):
+        if (ROOT / name).is_dir():
+            shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
+        else:
+            shutil.copy(ROOT / name, folder / name)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def wheel(context, tmp_path_factory) -> Path:
     out = tmp_path_factory.mktemp("dist")
-    command = [sys.executable, "-m", "build", "--wheel", "--outdir", str(out), str(ROOT)]
+    command = [sys.executable, "-m", "build", "--wheel", "--outdir", str(out), str(context)]
     built = subprocess.run(command, capture_output=True, text=True, check=False)
     assert built.returncode == 0, built.stdout + built.stderr
     return next(out.glob("*.whl"))
@@ -73,3 +88,10 @@ def test_an_installed_wheel_has_every_template_of_new(wheel: Path, installed: Pa
     assert sorted(carried) == sorted(str(path.relative_to(ROOT)) for path in templates.rglob("*") if path.is_file())
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "thing" / "thing").stat().st_mode & 0o100
+
+
+def test_in_the_image_the_worker_itself_is_the_first_process_and_not_root():
+    lines = (ROOT / "Dockerfile").read_text().splitlines()
+    told = dict(line.split(" ", 1) for line in lines if line.startswith(("ENTRYPOINT", "CMD", "USER")))
+    assert json.loads(told["ENTRYPOINT"]) + json.loads(told["CMD"]) == ["stdworker", "run"]
+    assert int(told["USER"].split(":")[0]) > 0
