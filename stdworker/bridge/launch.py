@@ -2,25 +2,33 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any
 
-from stdworker.errors import ConfigError, ConfigKeyError, JsonError, Terminal
-from stdworker.framing.response import excerpt
+from stdworker.bridge.launch_values import (
+    SECONDS_MAX,
+    check_keys,
+    environment,
+    flag,
+    object_of,
+    one_of,
+    seconds,
+    socket_address,
+    text,
+    texts,
+    timeout,
+    verbatim,
+    whole,
+)
+from stdworker.errors import ConfigError, JsonError, Terminal
 from stdworker.model.config import merge
-from stdworker.model.json_text import DEPTH_MAX, RawJson, check, dumps, escape_token, members
+from stdworker.model.json_text import DEPTH_MAX, RawJson, check, dumps, members
 from stdworker.model.kind_file import KindFile
-
-T = TypeVar("T")
 
 PROCESSES_MAX = 1_000
 CONCURRENCY_MAX = 10_000
-SECONDS_MAX = 31_536_000.0
 BYTES_MAX = 1 << 40
-UNIX_PATH_BYTES_MAX = 107  # Linux: sun_path without its NUL
-PORT_MAX = 65_535
 FILES_MAX = 1 << 20
 
 MODES = ("oneshot", "stream", "socket")
@@ -93,8 +101,8 @@ class NoCommand(ConfigError):
 
 def parse_launch(effective: RawJson | None, *, default_command: str | None = None) -> LaunchConfig:
     """Read an effective launch config. Raises ConfigError naming the key; NoCommand when nobody is named to ask."""
-    top = _object(effective if effective is not None else RawJson(b"{}"), "")
-    _check_keys(top, _KEYS, "")
+    top = object_of(effective if effective is not None else RawJson(b"{}"), "")
+    check_keys(top, _KEYS, "")
     given = {key: reader(top[key], f"/{key}") for key, reader in _KEYS.items() if key in top}
     given.setdefault("command", default_command or "")
     _check_mode(given)
@@ -132,16 +140,24 @@ def check_sealed(base: RawJson | None, override: RawJson | None, *, sealed_by_de
         return
     touched = sorted(sealed_keys(base, sealed_by_default=sealed_by_default) & top.keys())
     if touched:
-        text = f"the resource's own config sets {touched[0]!r}, which the kind's config seals"
-        raise Terminal(text, reason="SealedKey", code="sealed_key", hint="set it in the kind's default config")
+        told = f"the resource's own config sets {touched[0]!r}, which the kind's config seals"
+        raise Terminal(told, reason="SealedKey", code="sealed_key", hint="set it in the kind's default config")
 
 
 def sealed_keys(base: RawJson | None, *, sealed_by_default: bool) -> set[str]:
     """What an override may not touch. Raises ConfigError when `sealed` is no list of texts."""
     said = (members(base or b"{}") or {}).get("sealed")
     if said is not None and said != b"null":
-        return {*_texts(said, "/sealed"), *ALWAYS_SEALED}
+        return {*texts(said, "/sealed"), *ALWAYS_SEALED}
     return {*SEALED_BY_DEFAULT} if sealed_by_default else {*ALWAYS_SEALED}
+
+
+def check_command(effective: RawJson | None, fixed: str) -> None:
+    """Raise ConfigError when a config names another program than the one that is the kind."""
+    named = (members(effective or b"{}") or {}).get("command")
+    if named is not None and named.value() not in (None, fixed):
+        told = f"the program of this kind is {fixed}; a config can't name another"
+        raise ConfigError(told, path="/command", code="fixed_command")
 
 
 def effective_launch(base: RawJson | None, default: RawJson | None, override: RawJson | None) -> RawJson | None:
@@ -164,148 +180,48 @@ def _check_mode(given: Mapping[str, Any]) -> None:
         raise NoCommand("no program is configured yet", hint='set "command" in the kind\'s provider config')
 
 
-def _check_keys(found: Mapping[str, RawJson], known: Mapping[str, Any], path: str) -> None:
-    for key in found:
-        if key not in known:
-            raise ConfigKeyError(key, known, path=path)
-
-
-def _object(raw: RawJson, path: str) -> dict[str, RawJson]:
-    """The members that say something: null is the same as absent."""
-    found = members(raw)
-    if found is None:
-        raise _wrong(raw, path, "an object")
-    return {key: value for key, value in found.items() if value != b"null"}
-
-
-def _wrong(raw: RawJson, path: str, expected: str) -> ConfigError:
-    return ConfigError(f"expected {expected}, got {excerpt(raw)}", path=path)
-
-
-def _value(raw: RawJson, path: str, expected: str, accept: Callable[[Any], bool]) -> Any:
-    value = raw.value()
-    if not accept(value):
-        raise _wrong(raw, path, expected)
-    return value
-
-
-def _text(raw: RawJson, path: str) -> str:
-    text: str = _value(raw, path, "a text that is not empty", lambda v: type(v) is str and v.strip() != "")
-    return text
-
-
-def _any_text(raw: RawJson, path: str) -> str:
-    text: str = _value(raw, path, "a text", lambda v: type(v) is str)
-    return text
-
-
-def _texts(raw: RawJson, path: str) -> tuple[str, ...]:
-    found = _value(raw, path, "an array of texts", lambda v: type(v) is list and all(type(item) is str for item in v))
-    return tuple(found)
-
-
-def _environment(raw: RawJson, path: str) -> Mapping[str, str]:
-    return {
-        _variable(key, path): _any_text(value, f"{path}/{escape_token(key)}")
-        for key, value in _object(raw, path).items()
-    }
-
-
-def _variable(name: str, path: str) -> str:
-    if not name or "=" in name or "\0" in name:
-        raise ConfigError(f"{name!r} can't be the name of an environment variable", path=path)
-    return name
-
-
-def _flag(raw: RawJson, path: str) -> bool:
-    flag: bool = _value(raw, path, "true or false", lambda v: type(v) is bool)
-    return flag
-
-
-def _mode(raw: RawJson, path: str) -> str:
-    mode: str = _value(raw, path, f"one of {', '.join(MODES)}", lambda v: v in MODES)
-    return mode
-
-
-def _socket(raw: RawJson, path: str) -> str:
-    expected = 'an address as "unix:/path" or "tcp:host:port"'
-    address: str = _value(raw, path, expected, lambda v: type(v) is str and _SOCKET.fullmatch(v) is not None)
-    place = address.partition(":")[2]
-    if address.startswith("tcp:") and not 1 <= int(place.rpartition(":")[2]) <= PORT_MAX:
-        raise _wrong(raw, path, f"a port from 1 to {PORT_MAX}")
-    if address.startswith("unix:") and len(place.encode()) > UNIX_PATH_BYTES_MAX:
-        raise _wrong(raw, path, f"a path of at most {UNIX_PATH_BYTES_MAX} bytes, the most that a Unix socket can have")
-    return address
-
-
-def _whole(least: int, most: int) -> Callable[[RawJson, str], int]:
-    def read(raw: RawJson, path: str) -> int:
-        number: int = _value(
-            raw, path, f"a whole number from {least} to {most}", lambda v: type(v) is int and least <= v <= most
-        )
-        return number
-
-    return read
-
-
-def _seconds(raw: RawJson, path: str) -> float:
-    expected = f"seconds as a number from 0 to {SECONDS_MAX:.0f}"
-    return float(_value(raw, path, expected, lambda v: type(v) in (int, float) and 0 <= v <= SECONDS_MAX))
-
-
-def _timeout(raw: RawJson, path: str) -> float | None:
-    """0 is no limit, not "at once"."""
-    return _seconds(raw, path) or None
-
-
 def _limits(raw: RawJson, path: str) -> Limits:
-    found = _object(raw, path)
-    _check_keys(found, _LIMITS, path)
+    found = object_of(raw, path)
+    check_keys(found, _LIMITS, path)
     return Limits(**{key: reader(found[key], f"{path}/{key}") for key, reader in _LIMITS.items() if key in found})
 
 
-def _verbatim(raw: RawJson, _: str) -> RawJson:
-    return raw
-
-
 _LIMITS: dict[str, Callable[[RawJson, str], int]] = {
-    "stdout_bytes": _whole(1, BYTES_MAX),
-    "line_bytes": _whole(1, BYTES_MAX),
-    "stderr_tail_bytes": _whole(0, BYTES_MAX),
-    "depth": _whole(1, DEPTH_MAX),
-    "memory_bytes": _whole(1, BYTES_MAX),
-    "cpu_seconds": _whole(1, int(SECONDS_MAX)),
-    "open_files": _whole(8, FILES_MAX),
+    "stdout_bytes": whole(1, BYTES_MAX),
+    "line_bytes": whole(1, BYTES_MAX),
+    "stderr_tail_bytes": whole(0, BYTES_MAX),
+    "depth": whole(1, DEPTH_MAX),
+    "memory_bytes": whole(1, BYTES_MAX),
+    "cpu_seconds": whole(1, int(SECONDS_MAX)),
+    "open_files": whole(8, FILES_MAX),
 }
 
 _KEYS: dict[str, Callable[[RawJson, str], Any]] = {
-    "command": _text,
-    "args": _texts,
-    "env": _environment,
-    "settings": _verbatim,
-    "timeout_seconds": _timeout,
-    "mode": _mode,
-    "processes": _whole(1, PROCESSES_MAX),
-    "concurrency": _whole(1, CONCURRENCY_MAX),
-    "pools_max": _whole(1, PROCESSES_MAX),
-    "spares": _whole(0, PROCESSES_MAX),
-    "socket": _socket,
-    "user": _text,
-    "group": _text,
-    "record": _flag,
-    "cwd": _text,
-    "strict": _flag,
-    "grace_seconds": _seconds,
-    "progress_timeout_seconds": _timeout,
-    "inherit_env": _flag,
-    "env_passthrough": _texts,
-    "sealed": _texts,
+    "command": text,
+    "args": texts,
+    "env": environment,
+    "settings": verbatim,
+    "timeout_seconds": timeout,
+    "mode": one_of(MODES),
+    "processes": whole(1, PROCESSES_MAX),
+    "concurrency": whole(1, CONCURRENCY_MAX),
+    "pools_max": whole(1, PROCESSES_MAX),
+    "spares": whole(0, PROCESSES_MAX),
+    "socket": socket_address,
+    "user": text,
+    "group": text,
+    "record": flag,
+    "cwd": text,
+    "strict": flag,
+    "grace_seconds": seconds,
+    "progress_timeout_seconds": timeout,
+    "inherit_env": flag,
+    "env_passthrough": texts,
+    "sealed": texts,
     "limits": _limits,
 }
 
 SEALED_BY_DEFAULT = tuple(sorted({*_KEYS} - {*TASK_KEYS}))  # for kinds that come with their program
-
-_SOCKET = re.compile(r"unix:/[^\0]+|tcp:(?:\[[0-9A-Fa-f:.]+\]|[^:\s/]+):[0-9]{1,5}")
 
 
 def _pool_key(top: Mapping[str, RawJson], command: str) -> bytes:

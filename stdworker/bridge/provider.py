@@ -10,7 +10,14 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from stdworker.bridge.launch import LaunchConfig, check_exact, check_sealed, effective_launch, parse_launch
+from stdworker.bridge.launch import (
+    LaunchConfig,
+    check_command,
+    check_exact,
+    check_sealed,
+    effective_launch,
+    parse_launch,
+)
 from stdworker.bridge.oneshot import run_oneshot
 from stdworker.bridge.pools import Pools
 from stdworker.bridge.program import Program
@@ -22,7 +29,7 @@ from stdworker.bridge.supervision import Mistakes
 from stdworker.bridge.view import ProgramView
 from stdworker.errors import ConfigError, Released, TaskFailure
 from stdworker.model.config import ProviderConfig, merge
-from stdworker.model.json_text import RawJson, members
+from stdworker.model.json_text import RawJson
 from stdworker.model.kind import KindVersion
 from stdworker.model.outcome import Outcome
 from stdworker.model.task import ReactionRequest
@@ -183,13 +190,9 @@ class ProgramProvider:
         return Program(self._kind, launch, redact, self._runtime)
 
     def _launch(self, effective: RawJson | None) -> LaunchConfig:
-        if self._fixed_command is None:
-            return parse_launch(effective, default_command=self._default_command)
-        given = (members(effective or b"{}") or {}).get("command")
-        if given is not None and given.value() not in (None, self._fixed_command):
-            text = f"the program of this kind is {self._fixed_command}; a config can't name another"
-            raise ConfigError(text, path="/command", code="fixed_command")
-        return parse_launch(effective, default_command=self._fixed_command)
+        if self._fixed_command is not None:
+            check_command(effective, self._fixed_command)
+        return parse_launch(effective, default_command=self._fixed_command or self._default_command)
 
     async def _run(self, request: ReactionRequest) -> BridgeResult:
         if self._closed:

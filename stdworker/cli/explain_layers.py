@@ -9,6 +9,7 @@ from stdworker.bridge.launch import (
     LaunchConfig,
     Limits,
     NoCommand,
+    check_command,
     check_sealed,
     effective_launch,
     parse_launch,
@@ -120,10 +121,11 @@ def _touched(own: RawJson | None, override: RawJson | None, is_sealed: bool) -> 
 
 def _another(effective: RawJson | None, fixed: str | None, shown: Sequence[Leaf]) -> Iterator[Mistake]:
     """A worker's own program can't be exchanged by a config."""
-    named = (members(effective or b"{}") or {}).get("command")
-    if fixed is not None and named is not None and named.value() not in (None, fixed):
-        told = f"the program of this kind is {fixed}; a config can't name another"
-        yield Mistake("/command", _layer_of("/command", shown), told, "")
+    try:
+        if fixed is not None:
+            check_command(effective, fixed)
+    except ConfigError as error:
+        yield Mistake(error.path, _layer_of(error.path, shown), error.message, error.hint)
 
 
 def _illegal(effective: RawJson | None, program: str | None, shown: Sequence[Leaf]) -> Iterator[Mistake]:
