@@ -387,6 +387,17 @@ async def test_tasks_of_a_program_that_keeps_dying_are_given_back(provide, impat
     assert {type(result.failure) for result in results} <= {Released, Retry}
 
 
+async def test_tasks_that_wait_when_the_breaker_opens_are_given_back(provide, impatient):
+    program = await provide(mode="stream", command="bash", args=["-c", "read -r line; exit 3"])
+
+    results = await asyncio.gather(*(program.run(name=f"r{n}") for n in range(20)))
+
+    ends = [result.failure.code for result in results]
+    assert set(ends) == {"program_died", "kind_not_ready"}
+    assert ends.count("program_died") < 10
+    assert {type(result.failure) for result in results if result.failure.code == "kind_not_ready"} == {Released}
+
+
 async def test_starts_of_a_program_that_keeps_dying_are_spaced_out(provide, runtime, until):
     program = await provide(mode="stream", command="false")
 

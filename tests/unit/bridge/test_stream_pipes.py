@@ -38,6 +38,15 @@ async def test_a_request_that_can_t_be_written_fails_for_good_and_costs_nobody_e
     assert await program.status() == b"1"
 
 
+async def test_a_failure_shows_no_stderr_of_the_request_before(provide):
+    program = await provide(**loop("((n > 1)) && exit 7; echo 'words of the first' >&2; echo '{}'"))
+
+    assert (await program.run()).failure is None
+    failure = (await program.run()).failure
+
+    assert failure.message == "the program died while it held this request: exit status 7"
+
+
 async def test_stderr_is_drained_while_nobody_asks_for_it(provide):
     program = await provide(**loop("head -c 1000000 /dev/zero | tr '\\0' x >&2; echo >&2; echo '{}'"))
 
