@@ -21,6 +21,7 @@ from stdworker.model.kind import KIND, KIND_RULE
 from stdworker.model.settings import WorkerSettings
 
 PLACEHOLDER = "greeter"
+TEST = f"test_{PLACEHOLDER}"
 YAML_WORDS = {"y", "n", "yes", "no", "on", "off", "true", "false", "null"}  # no texts to all readers of YAML
 DEFAULTS = WorkerSettings()
 TAKEN = {pair.kind for pair in (*DEFAULTS.stdio_kinds, *DEFAULTS.stdio_composer_kinds)}
@@ -81,7 +82,9 @@ def new(language: str, name: str, mode: str | None, into: Path) -> None:
     written = LANGUAGES[language]
     mode = mode or written.mode
     folder = into / name
-    made = renamed(template(language, mode), name)
+    found = template(language, mode)
+    require_free(name, found)
+    made = renamed(found, name)
     write(folder, made)
     click.echo(f"{folder} is a kind in {language}, {MODES[mode]}: {', '.join(sorted(made))}")
     for missing in (tool for tool in written.needs if shutil.which(tool) is None):
@@ -99,13 +102,27 @@ def template(language: str, mode: str) -> dict[str, str]:
     return {path.name: path.read_text("utf-8") for path in found if path.is_file()}  # installers add __pycache__
 
 
+def require_free(name: str, found: Mapping[str, str]) -> None:
+    """The program is called like the kind, so no other file may be. Case counts nowhere: to make, it doesn't always."""
+    other = next((path for path in found if path.lower() == name and PLACEHOLDER not in path), None)
+    if other is not None:
+        raise click.BadParameter(f"{name!r} can't be the program, {other} is another file beside it", param_hint="NAME")
+
+
 def renamed(made: Mapping[str, str], name: str) -> dict[str, str]:
-    """The same for a kind of another name, in quotes where YAML would take it for a number or a truth value."""
+    """The same for a kind of another name, in quotes where YAML would take it for a number or a truth value.
+
+    The test is a Python module, whose name may not have a dot.
+    """
+    test = f"test_{name.replace('.', '-')}"
     is_text = name[0].isalpha() and name not in YAML_WORDS
     in_yaml = name if is_text else json.dumps(name)
+
+    def filled(text: str, own: str) -> str:
+        return text.replace(TEST, test).replace(PLACEHOLDER, own)
+
     return {
-        path.replace(PLACEHOLDER, name): text.replace(PLACEHOLDER, in_yaml if path.endswith(".yaml") else name)
-        for path, text in made.items()
+        filled(path, name): filled(text, in_yaml if path.endswith(".yaml") else name) for path, text in made.items()
     }
 
 

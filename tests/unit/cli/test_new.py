@@ -87,6 +87,31 @@ def test_every_legal_kind_name_is_the_kind_of_its_files(made, name):
     assert os.access(folder / name, os.X_OK)
 
 
+def test_the_test_of_a_kind_with_a_dot_in_its_name_is_a_module_of_python(made):
+    folder = made("bash", "dns.record")
+
+    assert (folder / "test_dns-record.py").exists()
+    assert "test_dns-record.py" in (folder / "README.md").read_text()
+
+
+@pytest.mark.parametrize(
+    ("language", "name", "other"),
+    [
+        ("go", "go.mod", "go.mod"),
+        ("go", "makefile", "Makefile"),
+        ("c", "json.h", "json.h"),
+        ("bash", "readme.md", "README.md"),
+        ("bash", "example.yaml", "example.yaml"),
+    ],
+)
+def test_a_name_that_another_file_of_the_folder_has_is_refused(tmp_path, language, name, other):
+    done = typed(language, name, into=tmp_path)
+
+    assert done.exit_code == 2
+    assert f"'{name}' can't be the program, {other} is another file beside it" in done.output
+    assert list(tmp_path.iterdir()) == []
+
+
 @pytest.mark.parametrize("name", ["", "Greeter", "my_kind", "-x", "a b", "../up", "a/b", "a@2", "x" * 64, "é"])
 def test_a_name_that_is_no_kind_name_is_refused_with_the_rule(tmp_path, name):
     done = CliRunner().invoke(new, ["--into", str(tmp_path), "--", "bash", name])

@@ -1,3 +1,3 @@
-module greeter
+module kind
 
 go 1.19
