@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from stdworker.cli.conctl_client import Client, Failed, explain
+from stdworker.cli.conctl_output import print_document
 from stdworker.errors import ConfigError
 from stdworker.model.documents import SUFFIXES, Document, parse_documents, read_source
-from stdworker.model.json_text import RawJson, ascii_line, dumps, elements, join_members, loads, members
+from stdworker.model.json_text import RawJson, ascii_line, dumps, elements, join_elements, join_members, loads, members
 
 if TYPE_CHECKING:
     from stdworker.model.kind_file import KindFile
@@ -25,6 +26,8 @@ KIND, CONFIG, RESOURCE = "manifest", "providerconfig", "resource"
 ORDER = (KIND, CONFIG, RESOURCE)
 SKIPPED_FOLDERS = ("node_modules", "__pycache__")  # beside hidden ones
 KIND_FILE_MEMBERS = ("default_config", "default_bundle")
+
+OnResult = Callable[["Item", str, Mapping[str, RawJson], str], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,11 +170,15 @@ def _number(told: dict[str, RawJson], key: str) -> str:
 
 @dataclass(slots=True)
 class Applying:
-    """Sends items one after the other, resources in batches; a failure doesn't stop the rest."""
+    """Sends items one after the other, resources in batches; a failure doesn't stop the rest.
+
+    `on_result` is told what became of each: the item, the result in a word, more members, and the sentence for people.
+    """
 
     client: Client
     dry_run: bool = False
     failures: int = 0
+    on_result: OnResult = lambda item, result, more, sentence: click.echo(sentence)
 
     def send(self, found: Sequence[Item]) -> None:
         resources = [item for item in found if item.type == RESOURCE]
@@ -197,27 +204,29 @@ class Applying:
 
     def publish(self, item: Item) -> None:
         if self.dry_run:
-            click.echo(f"kind {item.name} would be published")
+            self.on_result(item, "published", {}, f"kind {item.name} would be published")
             return
         self.client.call("PUT", f"/kinds/{_text(item.members, 'kind')}/manifest", body=item.body)
-        click.echo(f"kind {item.name} published")
+        self.on_result(item, "published", {}, f"kind {item.name} published")
 
     def put_config(self, item: Item) -> None:
         if self.dry_run:
-            click.echo(f"providerconfig {item.name} would be applied")
+            self.on_result(item, "applied", {}, f"providerconfig {item.name} would be applied")
             return
         response = self.client.call("POST", "/providerconfigs", body=item.body)
-        click.echo(f"providerconfig {item.name} {response.headers['x-apply-result']}")
+        result = response.headers["x-apply-result"]
+        self.on_result(item, result, {}, f"providerconfig {item.name} {result}")
 
     def try_resource(self, item: Item) -> None:
         answer = self.client.call("POST", "/resources", query={"dryRun": "true"}, body=item.body).content
         would = members(answer) or {}
         result = loads(would["result"])
-        click.echo(f"resource {item.name} {'is unchanged' if result == 'unchanged' else f'would be {result}'}")
+        lines = [f"resource {item.name} {'is unchanged' if result == 'unchanged' else f'would be {result}'}"]
         for change in map(members, elements(would["changes"]) or []):
             if change:
                 sides = [bytes(change.get(side, b"(absent)")).decode() for side in ("before", "after")]
-                click.echo(f"  {loads(change['path'])}: {' → '.join(sides)}")
+                lines.append(f"  {loads(change['path'])}: {' → '.join(sides)}")
+        self.on_result(item, result, {"changes": would["changes"]}, "\n".join(lines))
 
     def send_batch(self, batch: Sequence[Item]) -> None:
         body = b"\n".join(ascii_line(item.body) for item in batch)
@@ -228,11 +237,32 @@ class Applying:
             if told["result"] == "failed":
                 self.fail(item, explain(told["problem"]["detail"], told["problem"]["errors"]))
             else:
-                click.echo(f"resource {item.name} {told['result']} (generation {told['generation']})")
+                sentence = f"resource {item.name} {told['result']} (generation {told['generation']})"
+                self.on_result(item, told["result"], {"generation": dumps(told["generation"])}, sentence)
 
     def fail(self, item: Item, message: str) -> None:
         self.failures += 1
         click.echo(f"{item.where}: {item.type} {item.name}: {message}", err=True)
+
+
+@dataclass(slots=True)
+class Results:
+    """What became of what was applied: told at once to people, in one document to machines."""
+
+    form: str
+    documents: list[RawJson] = field(default_factory=list)
+
+    def add(self, item: Item, result: str, more: Mapping[str, RawJson], sentence: str) -> None:
+        if self.form == "table":
+            click.echo(sentence)
+        elif self.form == "name":
+            click.echo(item.name)
+        told = {"type": dumps(item.type), "name": dumps(item.name), "result": dumps(result)}
+        self.documents.append(join_members({**told, **more}))
+
+    def show(self) -> None:
+        if self.form in ("json", "yaml"):
+            print_document(join_members({"applied": join_elements(self.documents)}), self.form)
 
 
 def _batches(found: Sequence[Item]) -> Iterator[list[Item]]:

@@ -61,6 +61,11 @@ class Session:
     def is_table(self) -> bool:
         return self.output == "table"
 
+    def for_people_only(self, instead: str) -> None:
+        """Refuse an --output that the command would ignore."""
+        if not self.is_table:
+            raise click.UsageError(f"this command has no --output {self.output}; {instead}")
+
 
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 _SHARED = (

@@ -12,7 +12,7 @@ from click.shell_completion import get_completion_class
 import stdworker
 from stdworker.cli import conctl_output as output
 from stdworker.cli import conctl_show as show
-from stdworker.cli.conctl_apply import RESOURCE, Applying, load, ordered, program_items
+from stdworker.cli.conctl_apply import RESOURCE, Applying, Results, load, ordered, program_items
 from stdworker.cli.conctl_arguments import MEMBER, Session, label_of, path_of, shared, target_of, type_name
 from stdworker.cli.conctl_client import Client, Failed, Listed
 from stdworker.cli.conctl_cluster import cluster as show_cluster
@@ -23,6 +23,7 @@ from stdworker.model.json_text import join_elements, join_members, loads
 from stdworker.model.kind import Phase
 
 PHASES = click.Choice([phase.value for phase in Phase], case_sensitive=False)  # spelled as the tables do
+BY_STATUS = "its exit status says whether it was done"
 
 
 @click.group(cls=CommandLine, context_settings={"help_option_names": ["-h", "--help"]})
@@ -68,8 +69,12 @@ def apply(
     if not found:
         raise Failed(f"{', '.join(files)}: nothing in it")
     with session.client() as client:
-        applying = Applying(client, dry_run)
-        applying.send(found)
+        results = Results(session.output)
+        applying = Applying(client, dry_run, on_result=results.add)
+        try:
+            applying.send(found)
+        finally:
+            results.show()
         if applying.failures:
             raise Failed(f"{applying.failures} of {len(found)} failed")
         if waits and not dry_run:
@@ -84,6 +89,7 @@ def apply(
 @shared
 def delete(session: Session, target: Sequence[str], kind_version: int, force: bool, waits: bool) -> None:
     """Delete a resource with all that it owns, a provider config, or a kind version."""
+    session.for_people_only(BY_STATUS)
     kind, name = target_of(target)
     with session.client() as client:
         client.call("DELETE", path_of(kind, name, kind_version), query={"force": "true"} if force else {})
@@ -98,6 +104,7 @@ def delete(session: Session, target: Sequence[str], kind_version: int, force: bo
 @shared
 def reconcile(session: Session, resource: str) -> None:
     """Run a resource again, although nothing changed."""
+    session.for_people_only(BY_STATUS)
     with session.client() as client:
         answer = client.call("POST", f"{path_of(RESOURCE, resource)}/reconcile")
     click.echo(f"resource {resource} runs again (generation {loads(answer.content)['generation']})")
@@ -231,6 +238,7 @@ def _print_list(
 @shared
 def describe(session: Session, resource: str) -> None:
     """Show all that is known of a resource, its dependencies and its last events."""
+    session.for_people_only(f"`conctl get {resource} --output {session.output}` has the document")
     path = path_of(RESOURCE, resource)
     with session.client() as client:
         document = client.document(path)
@@ -273,6 +281,7 @@ def events(session: Session, resource: str, limit: int) -> None:
 @shared
 def wait(session: Session, resources: Sequence[str], condition: str) -> None:
     """Wait until resources are ready, synced or deleted; --timeout bounds it."""
+    session.for_people_only(BY_STATUS)
     with session.client() as client:
         for resource in resources:
             path_of(RESOURCE, resource)
@@ -280,7 +289,7 @@ def wait(session: Session, resources: Sequence[str], condition: str) -> None:
 
 
 def _wait(session: Session, client: Client, names: Sequence[str], condition: str) -> None:
-    complaints = wait_for(client, names, condition, session.connection.timeout_seconds)
+    complaints = wait_for(client, names, condition, session.connection.timeout_seconds, quietly=not session.is_table)
     if complaints:
         raise Failed("\n".join(complaints))
 

@@ -24,8 +24,13 @@ CULPRITS_SHOWN = 2
 TIMED_OUT = 408
 
 
-def wait_for(client: Client, names: Sequence[str], condition: str, timeout_seconds: float) -> list[str]:
-    """Wait for all of them within one time; the sentences of those for which it failed."""
+def wait_for(
+    client: Client, names: Sequence[str], condition: str, timeout_seconds: float, *, quietly: bool = False
+) -> list[str]:
+    """Wait for all of them within one time; the sentences of those for which it failed.
+
+    Those for which it came true are told, unless `quietly`: standard output is for machines then.
+    """
     deadline = time.monotonic() + timeout_seconds
     complaints = []
     with Progress(client) as progress:
@@ -38,7 +43,8 @@ def wait_for(client: Client, names: Sequence[str], condition: str, timeout_secon
                     raise
                 complaints.append(f"{error.message}{_why(client, name) if error.status == TIMED_OUT else ''}")
             else:
-                progress.report(f"{name} is {condition}")
+                if not quietly:
+                    progress.report(f"{name} is {condition}")
     return complaints
 
 

@@ -26,6 +26,37 @@ def test_apply_says_what_became_of_each_document(conctl):
     assert apply(conctl, leaf("told", size=2)).output == "resource leaf/told configured (generation 2)\n"
 
 
+def test_apply_tells_machines_in_one_document_and_nothing_else(conctl):
+    kind = f"kind: mech\nkind_version: 1\n{REACTIONS}default_config: {{}}\n---\n"
+    first = apply(conctl, kind + leaf("machine"), "-o", "json", "--wait").stdout
+    assert json.loads(first) == {
+        "applied": [
+            {"type": "manifest", "name": "mech@1", "result": "published"},
+            {"type": "providerconfig", "name": "mech", "result": "created"},
+            {"type": "resource", "name": "leaf/machine", "result": "created", "generation": 1},
+        ]
+    }
+    again = apply(conctl, leaf("machine", size=1.0), "-o", "yaml", "--dry-run").stdout
+    assert yaml.safe_load(again)["applied"][0]["result"] == "configured"
+    assert "after: 1.0" in again
+    assert apply(conctl, leaf("machine"), "-o", "name", "--wait").stdout == "leaf/machine\n"
+
+
+def test_what_was_applied_before_a_failure_is_in_the_document(conctl):
+    done = apply(conctl, leaf("wrong", size="big") + "---\n" + leaf("well"), "-o", "json")
+    assert done.exit_code == 1
+    assert [told["name"] for told in json.loads(done.stdout)["applied"]] == ["leaf/well"]
+
+
+@pytest.mark.parametrize(
+    "words", [("describe", "leaf/x"), ("delete", "leaf/x"), ("reconcile", "leaf/x"), ("wait", "leaf/x")]
+)
+def test_an_output_that_a_command_has_not_is_refused_instead_of_ignored(conctl, words):
+    done = conctl(*words, "-o", "json")
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert "this command has no --output json; " in done.stderr
+
+
 def test_apply_goes_on_after_a_failure_and_ends_with_1(conctl):
     done = apply(conctl, leaf("wrong", size="big") + "---\n" + leaf("right"))
     assert done.exit_code == 1
