@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from stdworker.bridge import BridgeResult, BridgeRuntime, ProgramProvider
+from stdworker.bridge import BridgeResult, BridgeRuntime, ProgramProvider, supervision
 from stdworker.model.config import ProviderConfig
 from stdworker.model.json_text import RawJson, dumps
 from stdworker.model.kind import KindVersion, Stage, Trigger
@@ -69,6 +69,13 @@ def script(tmp_path) -> Callable[..., str]:
         return str(path)
 
     return write
+
+
+@pytest.fixture
+def impatient(monkeypatch) -> None:
+    """What died, or was lost, is started again after hundredths of a second."""
+    monkeypatch.setattr(supervision, "DELAY_SECONDS_MIN", 0.01)
+    monkeypatch.setattr(supervision, "DELAY_SECONDS_MAX", 0.05)
 
 
 class Program:

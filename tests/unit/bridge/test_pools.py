@@ -34,10 +34,8 @@ def echo(**config):
 
 
 @pytest.fixture
-def impatient(monkeypatch):
-    """Delays of hundredths of a second."""
-    monkeypatch.setattr(supervision, "DELAY_SECONDS_MIN", 0.01)
-    monkeypatch.setattr(supervision, "DELAY_SECONDS_MAX", 0.05)
+def impatient(impatient, monkeypatch):
+    """Looks at the program file, and at one on probation, come soon too."""
     monkeypatch.setattr(places, "PROBE_SECONDS", 0.3)
     monkeypatch.setattr(places, "FILE_CHECK_SECONDS", 0.0)
 

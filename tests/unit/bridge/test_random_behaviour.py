@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from stdworker.bridge import supervision
 from stdworker.errors import Released, Retry, Terminal
 from stdworker.model.json_text import members
 
@@ -299,12 +298,6 @@ def bad_turn(chance):
             ([own('{"id":"@ID","error":{"message":"no"}}\n')], Retry, "ProgramFailed"),
         ]
     )
-
-
-@pytest.fixture
-def impatient(monkeypatch):
-    monkeypatch.setattr(supervision, "DELAY_SECONDS_MIN", 0.01)
-    monkeypatch.setattr(supervision, "DELAY_SECONDS_MAX", 0.02)
 
 
 def stream_config(hello, **config):

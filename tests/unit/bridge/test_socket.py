@@ -104,12 +104,6 @@ def address(tmp_path):
     return f"unix:{tmp_path}/s"
 
 
-@pytest.fixture
-def impatient(monkeypatch):
-    monkeypatch.setattr(supervision, "DELAY_SECONDS_MIN", 0.01)
-    monkeypatch.setattr(supervision, "DELAY_SECONDS_MAX", 0.05)
-
-
 def to(address, **config):
     return {"mode": "socket", "socket": address, **config}
 
