@@ -42,7 +42,7 @@ def type_name(text: str) -> str:
     if text.lower() not in TYPES:
         raise click.BadParameter(
             f"{text!r} is not one of {', '.join(ALIASES)} or their short names"
-            " (a kind goes before a name, KIND/NAME, or in a list after --kind)"
+            f" (a kind goes before a name, KIND/NAME, or in a list after --kind: conctl list --kind {text})"
         )
     return TYPES[text.lower()]
 
@@ -128,8 +128,13 @@ def target_of(words: Sequence[str]) -> tuple[str, str]:
     if len(words) == 1 and "/" in words[0]:
         return RESOURCE, words[0]
     if len(words) != 2:
-        raise click.UsageError("expected TYPE NAME, or KIND/NAME for a resource")
+        hint = f"; conctl list{_kind_or_type(words[0])} shows all" if len(words) == 1 else ""
+        raise click.UsageError(f"expected TYPE NAME, or KIND/NAME for a resource{hint}")
     return type_name(words[0]), words[1]
+
+
+def _kind_or_type(word: str) -> str:
+    return f" {word}" if word.lower() in TYPES else f" --kind {word}"
 
 
 def path_of(kind: str, name: str, version: int = 1) -> str:

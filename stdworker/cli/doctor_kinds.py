@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
+from difflib import get_close_matches
 from pathlib import Path
 
 from stdworker.bridge.launch import NoCommand, check_kind_file, parse_launch
 from stdworker.cli.doctor_finding import Finding, fine, problem, warning
+from stdworker.cli.worker import VARIABLES
 from stdworker.errors import ConfigError, SettingsError, StdworkerError
 from stdworker.host.loader import Plugins
 from stdworker.model.settings import WorkerSettings
@@ -16,6 +18,8 @@ from stdworker.plugins.program_kinds import ProgramKind, find_program_kinds, fol
 from stdworker.process.command import Command, resolve
 from stdworker.process.diagnose import require_startable
 from stdworker.process.environment import program_environment
+
+NEAR = 0.88  # how like a setting a variable must be to be taken for a misspelt one; other software has variables too
 
 _USER_INFO = re.compile(r"//[^/@\s]+@")
 _ENV = re.compile(rb"#![ \t]*/(?:usr/)?bin/env[ \t]+(?:-S[ \t]+)?([\w.+-]+)")
@@ -26,6 +30,7 @@ def read_settings(variables: Mapping[str, str]) -> tuple[WorkerSettings | None, 
     left, dials, found = dict(variables), "BROKER_ADDR" in variables, []
     if not dials:
         found.append(warning("settings", "BROKER_ADDR is not set", "stdworker run needs it: where the broker listens"))
+    found += _misspelt(variables)
     while True:  # each turn drops a variable, or the connection
         try:
             settings = WorkerSettings.from_environment(left, dials=dials)
@@ -37,6 +42,14 @@ def read_settings(variables: Mapping[str, str]) -> tuple[WorkerSettings | None, 
             dials = dials and was_set and error.variable != "BROKER_ADDR"
         else:
             return settings, found or [fine("settings", "every variable that is set is legal")]
+
+
+def _misspelt(variables: Mapping[str, str]) -> Iterator[Finding]:
+    """Variables that nobody reads, named almost like one of ours that isn't set."""
+    unset = sorted(VARIABLES.keys() - variables.keys())
+    for name in sorted(variables.keys() - VARIABLES.keys()):
+        for meant in get_close_matches(name, unset, n=1, cutoff=NEAR):
+            yield warning("settings", f"{name} is no setting", f"did you mean {meant}?")
 
 
 def look_at_kinds(settings: WorkerSettings, variables: Mapping[str, str]) -> Iterator[Finding]:

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 
 from stdworker.testing.conformance.exchange import Exchange
 from stdworker.testing.conformance.verdict import Case, Finding, Verdict
 
 SHOWN_CHARACTERS_MAX = 2_000  # of what was sent and received
+NEAR = 0.75  # how like the id of a case a word must be to be taken for a misspelt one
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,5 +84,7 @@ def chosen(cases: Sequence[Case], only: Sequence[str], skip: Sequence[str]) -> l
     known = {case.id for case in cases}
     unknown = [name for name in (*only, *skip) if name not in known]
     if unknown:
-        raise ValueError(f"there is no case {unknown[0]!r}; the cases are {', '.join(case.id for case in cases)}")
+        near = get_close_matches(unknown[0], known, n=1, cutoff=NEAR)
+        hint = f"did you mean {near[0]!r}?" if near else f"the cases are {', '.join(case.id for case in cases)}"
+        raise ValueError(f"there is no case {unknown[0]!r}; {hint}")
     return [case for case in cases if (not only or case.id in only) and case.id not in skip]

@@ -187,6 +187,37 @@ def test_no_broker_is_a_warning_because_programs_can_be_tried_without():
     assert levels(found) == [("settings", "warning")]
 
 
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("WORKER_MAX_PARALEL", "WORKER_MAX_PARALLEL"),
+        ("BROKER_ADDRESS", "BROKER_ADDR"),
+        ("STDWORKER_KIND_PATH", "STDWORKER_KINDS_PATH"),
+    ],
+)
+def test_a_variable_that_is_almost_a_setting_is_a_warning(name, meant):
+    _, found = doctor_kinds.read_settings({name: "3"})
+
+    [told] = [finding for finding in found if name in finding.message]
+    assert (told.level, told.message, told.advice) == (Level.WARNING, f"{name} is no setting", f"did you mean {meant}?")
+
+
+def test_variables_of_other_software_and_of_the_engine_are_none_of_our_business():
+    others = (
+        "SSL_CERT_FILE",
+        "TLS_CA_FILE",
+        "BROKER_ADDR_LISTEN",
+        "LISTEN_ADDR",
+        "CONVERGE_SERVER",
+        "BROKER_PORT",
+        "LOGNAME",
+    )
+
+    _, found = doctor_kinds.read_settings({"BROKER_ADDR": "http://x:1"} | dict.fromkeys(others, "x"))
+
+    assert levels(found) == [("settings", "ok")]
+
+
 def test_a_certificate_without_its_key_is_a_problem(tmp_path):
     (tmp_path / "cert.pem").write_text("")
     variables = {"BROKER_ADDR": "https://x:1", "TLS_CERT_FILE": str(tmp_path / "cert.pem")}

@@ -288,3 +288,17 @@ def test_a_document_that_can_not_be_used_is_one_sentence(conctl, text):
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_a_shell_learns_to_complete(shell):
     assert "_CONCTL_COMPLETE" in CliRunner().invoke(cli, ["completion", shell]).stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "list_command"),
+    [
+        (("get", "leaf"), "conctl list --kind leaf shows all"),
+        (("get", "manifests"), "conctl list manifests shows all"),
+        (("list", "leaf"), "conctl list --kind leaf"),
+    ],
+)
+def test_who_asks_for_a_kind_without_a_name_is_told_how_it_is_listed(conctl, words, list_command):
+    done = conctl(*words)
+    assert done.exit_code == 2
+    assert list_command in done.stderr

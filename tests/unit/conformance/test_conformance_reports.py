@@ -113,6 +113,11 @@ def test_a_case_that_nobody_has_is_refused_naming_those_there_are(oneshot):
         conformance.check(oneshot(), only=["unicorn"])
 
 
+def test_a_misspelt_case_is_told_the_near_one(oneshot):
+    with pytest.raises(ValueError, match=r"no case 'unicod'; did you mean 'unicode'\?"):
+        conformance.check(oneshot(), skip=["unicod"])
+
+
 def test_a_program_that_answers_nothing_fails_also_when_only_other_cases_were_asked_for(oneshot):
     report = conformance.check(oneshot(before="echo hello; exit 0"), only=["unicode"])
 
