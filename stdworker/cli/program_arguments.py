@@ -12,6 +12,7 @@ from pathlib import Path
 import click
 
 from stdworker.bridge import BridgeRuntime, ProgramProvider
+from stdworker.bridge.describe import kind_named
 from stdworker.errors import ConfigError, JsonError
 from stdworker.model.config import ProviderConfig
 from stdworker.model.documents import parse_documents, read_source
@@ -76,11 +77,7 @@ class GivenProgram:
             return self.kind_file.pair
         if not self.command:
             raise click.UsageError("--kind is needed where there is no PROGRAM that is named like one")
-        name = Path(self.command).name.removeprefix(PREFIX)
-        try:
-            return KindVersion.parse(name)
-        except ValueError:
-            return KindVersion(name)
+        return kind_named(self.command)
 
     @property
     def is_sealed(self) -> bool:
