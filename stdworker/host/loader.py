@@ -51,13 +51,21 @@ class Served:
 
     @classmethod
     def by(cls, provider: Provider) -> Served:
-        view = getattr(provider, "view", None)
         return cls(
             path=getattr(provider, "path", None) or "",
-            mode=(view().mode or "") if view else "",
+            mode=_mode(provider),
             declared_by=getattr(provider, "declared_by", ""),
             shadows=getattr(provider, "shadows", ()),
         )
+
+
+def _mode(provider: Provider) -> str:
+    """A view may show anything; one that fails costs only itself."""
+    view = getattr(provider, "view", None)
+    try:
+        return str(getattr(view(), "mode", None) or "") if view is not None else ""
+    except Exception:
+        return ""
 
 
 @dataclass(slots=True)

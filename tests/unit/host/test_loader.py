@@ -78,6 +78,17 @@ def test_a_plugin_serves_its_kinds_and_says_where_they_come_from(site):
     assert not plugins.broken
 
 
+@pytest.mark.parametrize("view", ["1 / 0", "{'size': 3}", "None"])
+def test_a_provider_may_show_anything_and_is_served(site, view):
+    site.install("odd", f"{PROVIDER}    def view(self):\n        return {view}\n{SERVES}")
+
+    plugins = site.load()
+    plugins.registry(SETTINGS)
+
+    assert [plugin.kinds for plugin in plugins] == [{KindVersion("greeter"): Served()}]
+    assert not plugins.broken
+
+
 BROKEN = {
     "import nothing_of_this_name": "ModuleNotFoundError",
     "def broken(:": "SyntaxError",
