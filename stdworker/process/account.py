@@ -17,6 +17,8 @@ ID_MAX = (1 << 32) - 2  # the number above means "no change"
 
 _Found = tuple[int | None, int | None, tuple[int, ...], dict[str, str]]  # uid, gid, all groups, variables
 
+_CAP_SETGID, _CAP_SETUID = 6, 7  # in linux/capability.h
+
 # What a dynamic loader or a shell acts upon: it would reach the launcher, which still runs as root.
 _HARMFUL_PREFIXES = ("LD_", "BASH_FUNC_", "GLIBC_", "GCONV_", "MALLOC_")
 _HARMFUL = frozenset(("BASH_ENV", "ENV", "SHELLOPTS", "BASHOPTS", "PS4", "IFS", "LOCPATH", "NLSPATH"))
@@ -50,9 +52,29 @@ def find_account(user: str | None, group: str | None) -> Account:
     if os.geteuid() != 0:
         text = f"only a worker that runs as root can run programs as another {key}; this one is user {os.geteuid()}"
         raise ConfigError(text, path=f"/{key}", code="not_root", hint=f"start the worker as root, or unset {key!r}")
+    if missing := _missing_capabilities(uid):
+        text = f"root of this place may not become another {key}: it lacks {' and '.join(missing)}"
+        hint = f"add it to the capabilities of the container (cap_add), or unset {key!r}"
+        raise ConfigError(text, path=f"/{key}", code="capability_missing", hint=hint)
     who = [] if uid is None else [f"--reuid={uid}"]
     listed = ",".join(map(str, groups or (gid,)))
     return Account(f"{key} {name}", (_tool(), *who, f"--regid={gid}", f"--groups={listed}", "--"), variables)
+
+
+def _missing_capabilities(uid: int | None) -> list[str]:
+    """What a root that was confined lacks to set groups, and to become this user."""
+    needed = {"CAP_SETGID": _CAP_SETGID} | ({"CAP_SETUID": _CAP_SETUID} if uid not in (None, os.geteuid()) else {})
+    held = _capabilities()
+    return [name for name, bit in needed.items() if not held >> bit & 1]
+
+
+def _capabilities() -> int:
+    """The effective ones of this process as bits; all of them where the system doesn't say."""
+    try:
+        told = Path("/proc/self/status").read_text()
+    except OSError:
+        return -1
+    return next((int(line.split()[1], 16) for line in told.splitlines() if line.startswith("CapEff:")), -1)
 
 
 def _tool() -> str:

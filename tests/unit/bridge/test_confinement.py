@@ -5,6 +5,8 @@ import json
 import os
 import pwd
 import resource
+import subprocess
+import sys
 
 import pytest
 
@@ -216,6 +218,26 @@ async def test_a_worker_that_is_not_root_says_so(provide, monkeypatch, config):
     failure = (await (await provide(command="true", **config)).run()).failure
 
     assert (failure.code, failure.reason) == ("not_root", "BadConfig")
+
+
+@root
+@pytest.mark.parametrize(
+    ("dropped", "asked", "told"),
+    [
+        ("setuid", "'nobody', None", "it lacks CAP_SETUID ("),
+        ("setgid", "'nobody', None", "it lacks CAP_SETGID ("),
+        ("setgid", "None, 'daemon'", "it lacks CAP_SETGID ("),
+        ("setuid", "None, 'daemon'", ""),
+    ],
+)
+def test_a_root_whose_capabilities_were_taken_away_says_which_it_lacks(dropped, asked, told):
+    look = f"from stdworker.process.account import find_account; find_account({asked})"
+    confined = ["setpriv", f"--bounding-set=-{dropped}", "--inh-caps=-all", sys.executable, "-c", look]
+
+    done = subprocess.run(confined, capture_output=True, text=True, timeout=30, check=False)
+
+    assert told in done.stderr
+    assert bool(told) == bool(done.returncode)
 
 
 @root
