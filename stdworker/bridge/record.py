@@ -1,6 +1,6 @@
-"""A transcript of what programs were asked and what they answered, one JSON line a request (`record.schema.json`).
+"""A record: transcripts of what programs were asked and what they answered, one JSON line a request.
 
-Lines are written by a thread, in order. What can't be written is dropped with one warning: a record never fails or
+`record.schema.json` says what is in a line. Lines are written by a thread, in order. What can't be written is dropped with one warning: a record never fails or
 delays a task.
 """
 
@@ -49,8 +49,8 @@ def _home(variables: Mapping[str, str]) -> str:
     return home if home.startswith("/") else NO_HOME
 
 
-class Take:
-    """The record of one request while it runs."""
+class Transcript:
+    """What is written down of one request while it runs."""
 
     def __init__(self, program: Program, request: ReactionRequest, config: RawJson | None) -> None:
         self.was_sent = False
@@ -131,7 +131,7 @@ class Recorder:
     def __init__(self, path: Path, runtime: BridgeRuntime) -> None:
         self._path = path
         self._runtime = runtime
-        self._waiting: list[bytes | Take] = []
+        self._waiting: list[bytes | Transcript] = []
         self._waiting_bytes = 0
         self._writing = False
         self._dropping = False
@@ -145,23 +145,23 @@ class Recorder:
         ask: Callable[[ReactionRequest], Awaitable[BridgeResult]],
     ) -> BridgeResult:
         """Ask, and record what was sent and what came of it; nothing if nothing was sent."""
-        take = Take(program, request, config)
+        transcript = Transcript(program, request, config)
         try:
-            result = await as_result(ask(replace(request, transcript=take)))
-            take.ended(result)
+            result = await as_result(ask(replace(request, transcript=transcript)))
+            transcript.ended(result)
             return result
         finally:
-            if take.was_sent and not self._broken:
-                self._add(take)
+            if transcript.was_sent and not self._broken:
+                self._add(transcript)
 
-    def _add(self, take: Take) -> None:
-        if self._waiting_bytes + take.size > WAITING_BYTES_MAX:
+    def _add(self, transcript: Transcript) -> None:
+        if self._waiting_bytes + transcript.size > WAITING_BYTES_MAX:
             if not self._dropping:
                 log.warning("requests are left out of %s: the disk is too slow for them", self._path)
             self._dropping = True
             return
-        self._waiting.append(take.entry() if take.size <= OFF_LOOP_BYTES else take)
-        self._waiting_bytes += take.size
+        self._waiting.append(transcript.entry() if transcript.size <= OFF_LOOP_BYTES else transcript)
+        self._waiting_bytes += transcript.size
         if not self._writing:
             self._writing = True
             self._runtime.background(self._write())
@@ -169,8 +169,8 @@ class Recorder:
     async def _write(self) -> None:
         try:
             while self._waiting:
-                takes, self._waiting, self._waiting_bytes = self._waiting, [], 0
-                await asyncio.to_thread(_append, self._path, takes)
+                waiting, self._waiting, self._waiting_bytes = self._waiting, [], 0
+                await asyncio.to_thread(_append, self._path, waiting)
         except OSError as error:
             self._broken = True
             self._waiting.clear()
@@ -179,8 +179,8 @@ class Recorder:
             self._writing = self._dropping = False
 
 
-def _append(path: Path, takes: Sequence[bytes | Take]) -> None:
-    entries = b"".join(take if isinstance(take, bytes) else take.entry() for take in takes)
+def _append(path: Path, waiting: Sequence[bytes | Transcript]) -> None:
+    entries = b"".join(one if isinstance(one, bytes) else one.entry() for one in waiting)
     path.parent.mkdir(FOLDER_MODE, parents=True, exist_ok=True)
     if path.exists() and path.stat().st_size + len(entries) > FILE_BYTES_MAX:
         path.replace(path.with_name(f"{path.name}.1"))
