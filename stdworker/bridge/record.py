@@ -1,7 +1,7 @@
 """A record: transcripts of what programs were asked and what they answered, one JSON line a request.
 
-`record.schema.json` says what is in a line. Lines are written by a thread, in order. What can't be written is dropped with one warning: a record never fails or
-delays a task.
+`record.schema.json` says what is in a line. Lines are written by a thread, in order. What can't be written is dropped
+with one warning: a record never fails or delays a task.
 """
 
 from __future__ import annotations
