@@ -87,8 +87,8 @@ class Lab:
         return request
 
     def line(self, request: ReactionRequest, settings: RawJson | None = None) -> tuple[str, bytes]:
-        """The request's id and its line."""
-        request_id = self.runtime.new_id()
+        """The request's id, which no program can guess by counting, and its line."""
+        request_id = f"check-{self.runtime.new_id()}"
         milliseconds = int(self.seconds * 1_000)
         return request_id, request_line(request_id, request, settings or self.launch.settings, milliseconds)
 

@@ -55,7 +55,7 @@ async def _look_closer(lab: Lab, peer: Peer, found: Exchange) -> Probe:
         await peer.until(lambda: False, QUIET_SECONDS)
         found = replace(found, stdout=bytes(peer.stdout))
         if peer.answers():
-            return Probe(found, "ids", found.why)
+            return Probe(replace(found, command=lab.seen(peer, found.sent).command), "ids", found.why)
         start = bytes(peer.stdout).find(b"{")
         if b"\n" in peer.stdout[start:].strip() and members(bytes(peer.stdout[start:])) is not None:
             return Probe(found, "one-line", "the answer is spread over several lines")

@@ -113,6 +113,13 @@ def mix_up(message):
             put(one, answered(other))
         held.clear()
 """
+ONE_SPEC = """import threading
+def last_spec(request):
+    global spec
+    spec = request.get("spec")
+    time.sleep(0.05)
+    put(request, answered(request) and {"status": {"spec": spec}})
+"""
 EVERYTHING = """print('{"hello": {"protocol": 1, "cancel": true, "config": true, "shutdown": true}}', flush=True)"""
 OBEDIENT = 'if "shutdown" in message: break'
 FOUR = {"concurrency": 4}
@@ -144,10 +151,19 @@ STREAM = {
         ("warn", {"reply": "print(json.dumps(answered(message)), flush=True)"}),
         ("fail", {"reply": "print(json.dumps(answered(message)), flush=True)", "config": FOUR}),
         ("fail", {"reply": 'put({"id": message["name"]}, answered(message))'}),
+        ("fail", {"before": "count = iter(range(1, 99))", "reply": 'put({"id": str(next(count))}, answered(message))'}),
     ],
     "concurrency": [
         ("fail", {"before": SLOPPY, "reply": "forget(message)", "config": FOUR}),
         ("fail", {"before": SLOPPY, "reply": "mix_up(message)", "config": FOUR}),
+        (
+            "fail",
+            {
+                "before": ONE_SPEC,
+                "reply": "threading.Thread(target=last_spec, args=(message,)).start()",
+                "config": FOUR,
+            },
+        ),
     ],
     "cancel": [
         ("fail", {"before": HELLO % "cancel", "control": 'if "cancel" in message: break'}),
