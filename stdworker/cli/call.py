@@ -6,10 +6,12 @@ import asyncio
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from itertools import islice
 from pathlib import Path
 from uuid import UUID
 
 import click
+from jsonschema import Draft202012Validator
 
 from stdworker.bridge import BridgeResult, BridgeRuntime
 from stdworker.bridge.launch import MODES
@@ -17,13 +19,17 @@ from stdworker.cli.call_output import as_json, as_text, exit_status, summary
 from stdworker.cli.logs import log_as_asked
 from stdworker.cli.program_arguments import GivenProgram, ProgramCommand, read_config, read_spec, resource_name
 from stdworker.cli.signals import until_interrupted
+from stdworker.cli.terminal import plain
 from stdworker.model.config import ProviderConfig
-from stdworker.model.json_text import join_members
+from stdworker.model.json_text import RawJson, escape_token, join_members
 from stdworker.model.kind import Stage, Transition
 from stdworker.model.resource import Operation, Resource
 from stdworker.model.task import ReactionRequest
 
 NIL_UID = str(UUID(int=0))
+CHECKED_BYTES_MAX = 1 << 20  # of a document that is compared with its schema, which takes seconds a megabyte
+VIOLATIONS_SHOWN_MAX = 5
+VIOLATION_CHARACTERS_MAX = 200
 
 
 @click.command(cls=ProgramCommand)
@@ -50,6 +56,7 @@ def call(command: tuple[str, ...], repeat: int, record: Path | None, output: str
         raise click.UsageError("Missing argument PROGRAM; only --mode socket goes without")
     program = GivenProgram.of(command) if command else GivenProgram("")
     request = _request(program, asked)
+    _warn_of_schema(program, "spec", request.resource.spec_json)
     show = as_json if output == "json" else as_text
     sys.exit(asyncio.run(until_interrupted(_run(program, [request] * repeat, record, show))))
 
@@ -81,6 +88,17 @@ def _request(program: GivenProgram, asked: Mapping[str, str | None]) -> Reaction
     )
 
 
+def _warn_of_schema(program: GivenProgram, part: str, document: RawJson | None) -> None:
+    """An engine would not run what breaks the kind's schema; here the program is tried all the same."""
+    schema = getattr(program.kind_file.manifest, f"{part}_schema") if program.kind_file else None
+    if schema is None or document is None or len(document) > CHECKED_BYTES_MAX:
+        return
+    for error in islice(Draft202012Validator(schema).iter_errors(document.value()), VIOLATIONS_SHOWN_MAX):
+        path = "".join(f"/{escape_token(str(token))}" for token in (part, *error.absolute_path))
+        told = f"{part}_schema of {program.pair()} refuses {path}: {error.message[:VIOLATION_CHARACTERS_MAX]}"
+        click.echo(plain(f"Warning: {told}"), err=True)
+
+
 # ---- the run ----
 
 
@@ -99,6 +117,8 @@ async def _run(
             click.echo(show(results[-1]))
     finally:
         await provider.close()
+    if results[-1].outcome is not None:
+        _warn_of_schema(program, "status", results[-1].outcome.status)
     if show is as_text and len(results) > 1:
         click.echo(summary(results))
     return max(map(exit_status, results))

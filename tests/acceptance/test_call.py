@@ -266,6 +266,34 @@ def test_a_kind_file_beside_the_program_names_kind_reaction_and_config(program, 
     }.items() <= request.items()
 
 
+@pytest.mark.parametrize(
+    ("spec", "answer", "warnings"),
+    [
+        (
+            '{"size": "big"}',
+            '{"n": 1}',
+            ["spec_schema of greeter@1 refuses /spec/size: 'big' is not of type 'integer'"],
+        ),
+        ('{"size": 1}', '{"n": "x"}', ["status_schema of greeter@1 refuses /status/n: 'x' is not of type 'integer'"]),
+        ('{"size": 1}', '{"n": 1}', []),
+    ],
+)
+def test_what_the_schemas_of_the_kind_file_refuse_is_a_warning(program, tmp_path, spec, answer, warnings):
+    kind_file = {
+        "kind": "greeter",
+        "kind_version": 1,
+        "spec_schema": {"type": "object", "properties": {"size": {"type": "integer"}}},
+        "status_schema": {"type": "object", "properties": {"n": {"type": "integer"}}},
+        "reactions": [{"name": "work", "trigger": "specChange", "emits": ["status"]}],
+    }
+    (tmp_path / "greeter.kind.json").write_text(json.dumps(kind_file))
+
+    done = call("--spec", spec, program(f"echo '{{\"status\": {answer}}}'"))
+
+    assert done.returncode == 0
+    assert done.stderr.splitlines() == [f"Warning: {told}" for told in warnings]
+
+
 def test_a_program_on_path_is_found_by_its_bare_name_and_so_is_its_kind_file(program, tmp_path):
     kind_file = {"kind": "greeter", "kind_version": 3, "reactions": []}
     (tmp_path / "greeter@3.kind.json").write_text(json.dumps(kind_file))
