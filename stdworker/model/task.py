@@ -107,7 +107,6 @@ class Task:
     stage: Stage
     kind: KindVersion
     request: ReactionRequest
-    deadline_seconds: float | None = None
 
 
 @dataclass(slots=True)

@@ -6,16 +6,14 @@ from collections import deque
 
 
 class Tail:
-    """Keeps the last `bytes_max` bytes, counts all. Drops whole chunks, so it may hold one chunk more."""
+    """Keeps the last `bytes_max` bytes. Drops whole chunks, so it may hold one chunk more."""
 
     def __init__(self, bytes_max: int) -> None:
         self.bytes_max = bytes_max
-        self.bytes_seen = 0
         self._chunks: deque[bytes] = deque()
         self._held = 0
 
     def add(self, chunk: bytes) -> None:
-        self.bytes_seen += len(chunk)
         chunk = chunk[-self.bytes_max :] if self.bytes_max else b""
         self._chunks.append(chunk)
         self._held += len(chunk)
@@ -26,7 +24,7 @@ class Tail:
 
     def clear(self) -> None:
         self._chunks.clear()
-        self._held = self.bytes_seen = 0
+        self._held = 0
 
     def value(self) -> bytes:
         return b"".join(self._chunks)

@@ -150,7 +150,7 @@ def decode_task(message: pb.StageTask, default: ProviderConfig = _NO_CONFIG, rec
         deadline=None if seconds is None else (time.monotonic() if received is None else received) + seconds,
     )
     _PAYLOAD_DECODERS[stage](getattr(message, payload), request)
-    return Task(Lease(message.lease_token, message.claim_epoch), stage, pair, request, seconds)
+    return Task(Lease(message.lease_token, message.claim_epoch), stage, pair, request)
 
 
 def _decode_compose(payload: pb.ComposeRequest, request: ReactionRequest) -> None:

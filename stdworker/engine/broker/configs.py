@@ -16,7 +16,6 @@ class ConfigPush:
     def __init__(self, engine: Engine, sessions: set[Session]) -> None:
         self._engine = engine
         self._sessions = sessions
-        self._edited: set[KindVersion] = set()
 
     async def prime(self, session: Session) -> None:
         """Send the defaults of all pairs of a stream that just opened."""

@@ -17,7 +17,6 @@ from typing import Any, Protocol
 import orjson
 
 from stdworker.engine.store import schema
-from stdworker.engine.store.rows import NODE_COLUMNS, TASK_COLUMNS
 
 _WORD = re.compile(r"\b(ROWS|IDS|NAMES|LOCK_SKIP|LOCK)\(([^()]*)\)")
 _TYPES = {"BIGINT": "int", "INTEGER": "int", "SMALLINT": "int", "BOOLEAN": "bool", "FLOAT": "real", "TEXT": "text"}
@@ -91,10 +90,6 @@ def update(table: str, columns: Iterable[str], *, kept: tuple[str, ...] = ()) ->
 
 def selected(alias: str, columns: Iterable[str]) -> str:
     return ", ".join(f"{alias}.{name}" for name in columns)
-
-
-NODE = selected("n", NODE_COLUMNS)
-TASK = selected("q", TASK_COLUMNS)
 
 
 def bound(rows: Sequence[Sequence[Any]] | None, parameters: dict[str, Any]) -> dict[str, Any]:
