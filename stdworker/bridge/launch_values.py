@@ -48,21 +48,28 @@ def text(raw: RawJson, path: str) -> str:
     return found
 
 
-def any_text(raw: RawJson, path: str) -> str:
-    found: str = _value(raw, path, "a text", lambda v: type(v) is str)
-    return found
-
-
 def texts(raw: RawJson, path: str) -> tuple[str, ...]:
     found = _value(raw, path, "an array of texts", lambda v: type(v) is list and all(type(item) is str for item in v))
     return tuple(found)
 
 
 def environment(raw: RawJson, path: str) -> Mapping[str, str]:
-    return {
-        _variable(key, path): any_text(value, f"{path}/{escape_token(key)}")
-        for key, value in object_of(raw, path).items()
-    }
+    """What is wrong is told without the value: it may be a secret."""
+    if not raw.startswith(b"{"):
+        raise ConfigError(f'expected an object as {{"NAME": "value"}}, got {_type_name(raw)}', path=path)
+    return {_variable(key, path): _variable_text(value, path, key) for key, value in object_of(raw, path).items()}
+
+
+def _variable_text(raw: RawJson, path: str, name: str) -> str:
+    if not raw.startswith(b'"'):
+        place = f"{path}/{escape_token(name)}"
+        raise ConfigError(f"expected a text, got {_type_name(raw)}", path=place, hint="put it in quotes")
+    return str(raw.value())
+
+
+def _type_name(raw: RawJson) -> str:
+    names = {"{": "an object", "[": "an array", '"': "a text", "t": "true", "f": "false"}
+    return names.get(chr(raw[0]), "a number")
 
 
 def _variable(name: str, path: str) -> str:

@@ -21,7 +21,7 @@ from stdworker.bridge.result import BridgeResult, as_result
 from stdworker.bridge.result_json import result_members
 from stdworker.bridge.runtime import BridgeRuntime
 from stdworker.model.json_text import RawJson, ascii_line, dumps, join_members, members
-from stdworker.model.secrets import mask, mask_settings
+from stdworker.model.secrets import mask
 from stdworker.model.task import ReactionRequest
 
 VERSION = 1
@@ -121,7 +121,7 @@ def _launch_told(config: RawJson | None, redact: Redactor) -> RawJson:
 def _masked(request: RawJson) -> RawJson:
     fields = members(request) or {}
     if "config" in fields:
-        fields["config"] = mask_settings(fields["config"])
+        fields["config"] = mask(fields["config"])
     return join_members(fields)
 
 

@@ -21,7 +21,7 @@ from stdworker.model.config import ProviderConfig, merge
 from stdworker.model.json_text import RawJson, check, dumps, elements, escape_token, join_members, loads, members
 from stdworker.model.kind import KindVersion, Stage, Transition, Trigger
 from stdworker.model.resource import Operation, Resource
-from stdworker.model.secrets import MASK, SECRET_SECTIONS
+from stdworker.model.secrets import MASK
 from stdworker.model.task import ReactionRequest
 
 DEPTH_MAX = 110  # a request of the deepest documents, inside a line
@@ -94,7 +94,7 @@ class Recorded:
         """Pointers to the redacted texts that the program gets, when it runs again under this config."""
         sent = {key: value for key, value in self.sent.items() if key != "config"}
         launch = members(default.spec or b"{}") or {}
-        sent |= {"config" if key == "settings" else key: launch[key] for key in SECRET_SECTIONS if key in launch}
+        sent |= {"config" if key == "settings" else key: launch[key] for key in ("settings", "env") if key in launch}
         return list(_masks(join_members(sent), ""))
 
     def reaction_request(self, default: ProviderConfig) -> ReactionRequest:

@@ -9,8 +9,8 @@ from json.encoder import encode_basestring_ascii
 from typing import Any
 
 from stdworker.framing.response import CUT
-from stdworker.model.json_text import RawJson, members
-from stdworker.model.secrets import MASK, SECRET_SECTIONS, is_secret
+from stdworker.model.json_text import RawJson
+from stdworker.model.secrets import MASK, is_secret
 
 CHARACTERS_MIN = 6  # shorter values would blank out innocent text
 BEGINNING_CHARACTERS_MIN = 3  # of a secret that was cut; fewer tell nothing
@@ -22,7 +22,7 @@ class Redactor:
     """Replaces the secrets of one effective config in text, also one whose rest was cut off."""
 
     def __init__(self, *configs: RawJson | None) -> None:
-        found = {value for config in configs for value in _secrets(config)}
+        found = {value for config in configs if config for value in _secret_texts(config.value(), secret=False)}
         spelled = {*found, *(encode_basestring_ascii(value)[1:-1] for value in found)}
         self._spelled = sorted(spelled, key=len, reverse=True)
         self._pattern = re.compile("|".join(map(re.escape, self._spelled))) if spelled else None
@@ -91,13 +91,6 @@ def shown_tail(content: bytes, bytes_max: int, redact: Callable[[str], str]) -> 
     """
     encoded = redact(content.decode("utf-8", "replace")).encode("utf-8")
     return encoded[max(0, len(encoded) - bytes_max) :].decode("utf-8", "ignore")
-
-
-def _secrets(config: RawJson | None) -> Iterator[str]:
-    top = members(config or b"{}") or {}
-    for section in SECRET_SECTIONS:
-        if section in top:
-            yield from _secret_texts(top[section].value(), secret=False)
 
 
 def _secret_texts(value: Any, *, secret: bool) -> Iterator[str]:

@@ -9,7 +9,6 @@ from itertools import pairwise
 from stdworker.model.json_text import RawJson, elements, join_elements, join_members, members
 
 MASK = "***"
-SECRET_SECTIONS = ("settings", "env")  # where a launch config may hold secrets
 
 _MASKED = RawJson(b'"***"')
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
@@ -38,25 +37,16 @@ def is_secret(name: str) -> bool:
 
 
 def mask(config: RawJson) -> RawJson:
-    """A launch config to show: texts under secret names in its settings and env are `***`, all else verbatim."""
-    top = members(config)
-    if top is None:
-        return config
-    for section in SECRET_SECTIONS:
-        if section in top:
-            top[section] = _masked(top[section], secret=False)
-    return join_members(top)
+    """A config to show: texts under secret names are `***`, all else verbatim.
 
-
-def mask_settings(settings: RawJson) -> RawJson:
-    """The `settings` of a launch config to show, by the same rule."""
-    return _masked(settings, secret=False)
+    At any place, not only in `settings` and `env`: a secret is one also where that key is misspelt.
+    """
+    return _masked(config, secret=False)
 
 
 def is_masked(config: RawJson) -> bool:
     """Does a config hold a `***` where `mask` would write one? Storing it would lose the secret."""
-    top = members(config) or {}
-    return any(section in top and _shows_mask(top[section], secret=False) for section in SECRET_SECTIONS)
+    return _shows_mask(config, secret=False)
 
 
 def _masked(value: RawJson, *, secret: bool) -> RawJson:

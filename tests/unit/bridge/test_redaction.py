@@ -90,6 +90,27 @@ async def test_why_a_program_is_not_ready_tells_no_secret(provide):
     assert program.provider.readiness_reason == "the program says: no ***"
 
 
+@pytest.mark.parametrize(
+    ("env", "told"),
+    [
+        ({"DB_PASSWORD": 12345678}, "/env/DB_PASSWORD: expected a text, got a number (put it in quotes)"),
+        (["DB_PASSWORD=12345678"], '/env: expected an object as {"NAME": "value"}, got an array'),
+        ("DB_PASSWORD=12345678", '/env: expected an object as {"NAME": "value"}, got a text'),
+    ],
+)
+async def test_a_variable_that_is_no_text_is_told_without_its_value(provide, env, told):
+    failure = (await (await provide(command="true", env=env)).run()).failure
+
+    assert told in str(failure)
+    assert "12345678" not in str(failure)
+
+
+async def test_a_secret_of_a_misspelt_section_is_hidden_too(provide):
+    program = await provide(command="true", setings={"api_token": SECRET}, mode=[SECRET])
+
+    assert SECRET not in str((await program.run()).failure)
+
+
 async def test_a_mistake_in_a_config_is_told_without_its_secrets(provide):
     program = await provide(command="true", env={"API_TOKEN": [SECRET]})
 

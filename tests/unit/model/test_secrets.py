@@ -19,13 +19,13 @@ def test_a_name_that_only_contains_the_letters_is_not(name):
     assert not is_secret(name)
 
 
-def test_a_mask_hides_texts_in_settings_and_env_and_leaves_every_other_token():
+def test_a_mask_hides_texts_under_secret_names_and_leaves_every_other_token():
     config = RawJson(
-        b'{"command":"x","token":"seen","settings":{"n":1.0,"auth":{"password":"a","tries":3}},'
+        b'{"command":"x","setings":{"token":"t"},"settings":{"n":1.0,"auth":{"password":"a","tries":3}},'
         b'"env":{"API_KEY":"k","LANG":"C"}}'
     )
     assert mask(config) == (
-        b'{"command":"x","token":"seen","settings":{"n":1.0,"auth":{"password":"***","tries":3}},'
+        b'{"command":"x","setings":{"token":"***"},"settings":{"n":1.0,"auth":{"password":"***","tries":3}},'
         b'"env":{"API_KEY":"***","LANG":"C"}}'
     )
 
