@@ -9,7 +9,6 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
-from typing import NamedTuple
 
 from stdworker.bridge import BridgeRuntime
 from stdworker.bridge.describe import DESCRIBE_SECONDS, NotDescribed, describe, kind_named
@@ -17,24 +16,16 @@ from stdworker.errors import ConfigError
 from stdworker.model.kind import KindVersion
 from stdworker.model.kind_file import KindFile
 from stdworker.plugins.program_kinds import PREFIX, Found, ProgramKind, kind_file_beside, log
+from stdworker.process.command import Command, Signature, signature
 
 AT_ONCE_MAX = 16
 TEXT_BYTES_MAX = 64 << 20  # of a program, searched for words
-STATES_MAX = 10_000  # of programs whose words and answers are remembered
+PROGRAMS_MAX = 10_000  # whose words and answers are remembered
 
 Answer = KindFile | NotDescribed | ConfigError
 
 
-class _State(NamedTuple):
-    """A program as it is now: another one has to be read and asked anew."""
-
-    path: Path
-    inode: int = 0
-    size: int = 0
-    mtime_ns: int = 0
-
-
-_answers: dict[tuple[_State, KindVersion], Answer] = {}
+_answers: dict[tuple[Path, Signature, KindVersion], Answer] = {}
 
 
 def with_descriptions(found: Iterable[Found]) -> list[Found]:
@@ -70,7 +61,7 @@ def ask(programs: Mapping[Path, KindVersion]) -> dict[Path, Answer]:
 
     Blocks; in a thread of its own, because the caller may run in an event loop.
     """
-    keys = {path: (_state(path), pair) for path, pair in programs.items()}
+    keys = {path: (path, _signature(path), pair) for path, pair in programs.items()}
     answers = {path: _answers[key] for path, key in keys.items() if key in _answers}
     fresh = {path: pair for path, pair in programs.items() if path not in answers}
     if fresh:
@@ -78,7 +69,7 @@ def ask(programs: Mapping[Path, KindVersion]) -> dict[Path, Answer]:
             answers |= thread.submit(asyncio.run, _ask(fresh)).result()
         for path in fresh:
             _answers[keys[path]] = answers[path]
-        while len(_answers) > STATES_MAX:
+        while len(_answers) > PROGRAMS_MAX:
             del _answers[next(iter(_answers))]
     return answers
 
@@ -99,13 +90,13 @@ def refusal(program: Path, answer: NotDescribed | ConfigError) -> ConfigError:
 
 def mentions(program: Path, *words: bytes) -> bool:
     """Whether the text of this file has all of these words."""
-    return _has_words(_state(program), words)
+    return _has_words(program, _signature(program), words)
 
 
-@lru_cache(maxsize=STATES_MAX)
-def _has_words(state: _State, words: tuple[bytes, ...]) -> bool:
+@lru_cache(maxsize=PROGRAMS_MAX)
+def _has_words(program: Path, _: Signature, words: tuple[bytes, ...]) -> bool:
     try:
-        with state.path.open("rb") as file:
+        with program.open("rb") as file:
             text = file.read(TEXT_BYTES_MAX)
     except OSError:
         return False
@@ -156,9 +147,6 @@ def _check_agreement(program: Path, named: KindVersion, described: KindVersion) 
         raise ConfigError(text, code="kind_file_disagrees")
 
 
-def _state(program: Path) -> _State:
-    try:
-        found = program.stat()
-    except OSError:
-        return _State(program)
-    return _State(program, found.st_ino, found.st_size, found.st_mtime_ns)
+def _signature(program: Path) -> Signature:
+    """Another one means a program that has to be read and asked anew."""
+    return signature(Command(str(program), (), None, {}))
