@@ -7,11 +7,12 @@ import re
 import shutil
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import click
 
+from stdworker.bridge.launch import effective_launch, parse_launch
 from stdworker.cli.explain_layers import BUILT_IN, DEFAULT, KIND_FILE, OVERRIDE, Explained, Mistake, explain_layers
 from stdworker.cli.program_arguments import GivenProgram, read_config
 from stdworker.cli.terminal import aligned, plain
@@ -21,6 +22,8 @@ from stdworker.model.kind import KIND, RESOURCE_NAME, KindVersion
 from stdworker.model.settings import Environment
 from stdworker.plugins.described import with_descriptions
 from stdworker.plugins.program_kinds import ProgramKind, find_program_kinds, folders_of
+from stdworker.process.command import resolve
+from stdworker.process.environment import program_environment
 
 if TYPE_CHECKING:
     from stdworker.cli.conctl_client import Client
@@ -46,7 +49,25 @@ class Subject:
     is_sealed: bool = False
 
     def explain(self) -> Explained:
-        return explain_layers(self.base, self.default, self.override, program=self.program, is_sealed=self.is_sealed)
+        explained = explain_layers(
+            self.base, self.default, self.override, program=self.program, is_sealed=self.is_sealed
+        )
+        absent = [] if explained.mistakes else list(self._absent())
+        return replace(explained, mistakes=[*explained.mistakes, *absent])
+
+    def _absent(self) -> Iterator[Mistake]:
+        """A PROGRAM that isn't there. What an engine's config names may be on another machine; a socket needs none."""
+        if self.program is None:
+            return
+        launch = parse_launch(effective_launch(self.base, self.default, self.override), default_command=self.program)
+        environment = program_environment(
+            os.environ, inherit=launch.inherit_env, passthrough=launch.env_passthrough, extra=launch.env
+        )
+        try:
+            if launch.command and launch.mode != "socket":
+                resolve(launch.command, launch.args, launch.cwd, environment)
+        except ConfigError as error:
+            yield Mistake(error.path, "", error.message, error.hint)
 
 
 @click.command()
@@ -62,7 +83,7 @@ def explain(
     """Show the effective launch config, and which layer set each leaf.
 
     Of a PROGRAM: its kind file, then --config, then --override. Of a resource KIND/NAME: what the engine at --server
-    holds. Secrets are shown as ***. Exit status 1 when the config is not legal.
+    holds. Secrets are shown as ***. Exit status 1 when the config is not legal, or PROGRAM can't be run.
     """
     if target is not None and _RESOURCE.fullmatch(target) and not os.path.exists(target):
         if kind or config or override:

@@ -108,6 +108,19 @@ def test_a_config_that_is_not_legal_is_exit_status_1_and_every_mistake_is_named(
     assert "'env', which the kind's config seals" in problems[2]
 
 
+def test_a_program_that_is_not_there_is_a_problem(folder):
+    done = explain("./gone", cwd=folder)
+
+    assert done.returncode == 1
+    assert done.stdout.splitlines()[-1].startswith(f"Problem: /command: no program '{folder}/gone'")
+
+
+def test_a_program_behind_a_socket_need_not_be_here(folder):
+    (folder / "socket.json").write_text('{"mode": "socket", "socket": "unix:/run/greeter.sock"}')
+
+    assert explain("--config", "socket.json", "./gone", cwd=folder).returncode == 0
+
+
 def test_a_resource_is_explained_by_what_the_engine_holds(serve, tmp_path):
     server = serve()
     (tmp_path / "all.json").write_text(

@@ -10,9 +10,13 @@ from pathlib import Path
 
 import pytest
 
+from stdworker.cli.conctl_commands import cli as conctl
+from stdworker.cli.worker import cli
+
 ROOT = Path(__file__).parents[2]
 BIN = Path(sys.executable).parent
 PAGE = (ROOT / "docs/tools.md").read_text()
+WITHOUT_SECTION = {"run", "version"}  # run has a page of its own
 TOOLS = ("call", "new", "explain", "replay")
 
 
@@ -30,6 +34,21 @@ def test_a_console_shows_what_the_command_prints(tmp_path, tool):
     shown = [typed_and_printed(typed, tmp_path) for typed in re.findall(r"^\$ (.*)$", console, re.MULTILINE)]
 
     assert "".join(shown) == console
+
+
+def test_every_command_has_a_section_that_says_something():
+    sections = re.findall(r"^## ([^\n]*)\n\n(.*?)(?=^## |\Z)", PAGE, re.MULTILINE | re.DOTALL)
+    told = {
+        name for heading, text in sections if text.strip() for name in re.findall(r"`(?:stdworker )?([a-z]+)`", heading)
+    }
+
+    assert told >= {*cli.list_commands(None), "conctl"} - WITHOUT_SECTION
+
+
+def test_every_command_of_conctl_is_in_its_table():
+    table = PAGE.split("\n## `conctl`", 1)[1]
+
+    assert {name for name in conctl.commands if not re.search(rf"\b{name}\b", table)} == set()
 
 
 def typed_and_printed(typed: str, folder: Path) -> str:
