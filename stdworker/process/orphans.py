@@ -73,6 +73,7 @@ class Orphans:
         self._reviewed_at = 0.0
         self._killed: set[bytes] = set()  # but not yet gone
         self._spared: set[bytes] = set()  # of users whom we may not signal
+        self._undecided = False  # somebody could not be judged at the last look
         self._zombies: dict[bytes, float] = {}  # nobody's, and since when
 
     def open(self) -> None:
@@ -131,6 +132,7 @@ class Orphans:
         for leader in list(self._running):
             self.ended(leader)
         deadline = time.monotonic() + CLOSE_SECONDS
+        self._seen.clear()
         while self._look() and time.monotonic() < deadline:  # noqa: ASYNC110 (no signal tells of a grandchild)
             await asyncio.sleep(LOOK_AGAIN_SECONDS)
         if self._timer is not None:
@@ -165,8 +167,9 @@ class Orphans:
             self._arm(IDLE_LOOK_SECONDS)
 
     def _look(self) -> bool:
-        """Kill and reap what is ours to end; whether some of it isn't gone yet."""
+        """Kill and reap what is ours to end; whether some of it isn't gone yet, or may be there."""
         assert self._source is not None
+        self._undecided = False
         present = self._source.pids()
         self._forget(present)
         leaked = [found for pid in present.difference(self._own, self._seen) if (found := self._judge(pid))]
@@ -174,7 +177,7 @@ class Orphans:
             self._on_leak(leaked)
         if not self._killed:
             self._ended.clear()
-        return bool(self._killed)
+        return self._undecided or bool(self._killed)
 
     def _forget(self, present: set[bytes]) -> None:
         """Those that are gone, and every second all that were seen alive: they may be zombies now."""
@@ -191,7 +194,7 @@ class Orphans:
 
     def _judge(self, pid: bytes) -> Leaked | None:
         number = int(pid)
-        variables = b"\0" + procfs.environment(number)
+        variables = self._variables(number)
         found = procfs.stat(number)
         if found is None:
             return None
@@ -200,11 +203,22 @@ class Orphans:
             self._reap(pid)
         elif found.zombie:
             self._judge_stranded(pid, found.session)
+        elif mark is None and not variables and self._has_list:  # else it may be a thread of the kernel
+            self._undecided = True
         elif mark is None or mark in self._running.values() or pid in self._spared:
             self._seen[pid] = mark or ""
         else:
             return self._kill(number, found.group, variables)
         return None
+
+    def _variables(self, pid: int) -> bytes:
+        """Its environment; "" for one in exec, of which nobody can tell yet whose it is."""
+        found = procfs.environment(pid)
+        if not found and procfs.command_line(pid):
+            found = procfs.environment(pid)  # exec is over now; or it has none, or hides it
+        elif not found:
+            return b""
+        return b"\0" + found
 
     def _mark_of(self, variables: bytes, session: int) -> str | None:
         """Whose it is: by its environment, or by its session, which only what a program started can share."""

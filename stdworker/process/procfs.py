@@ -18,6 +18,11 @@ def environment(pid: int) -> bytes:
     return _read(pid, "environ")
 
 
+def command_line(pid: int) -> bytes:
+    """Each argument ended by a NUL. A zombie has none, and neither has who is between two programs, in exec."""
+    return _read(pid, "cmdline")
+
+
 def name(pid: int) -> str:
     """The program's name, at most 15 bytes of it."""
     return _read(pid, "comm").decode("utf-8", "replace").strip()

@@ -249,6 +249,34 @@ async def test_closing_ends_whatever_is_left_and_gives_up_being_the_one_who_gets
     assert subreaper() == 0
 
 
+async def test_closing_waits_for_one_that_is_between_two_programs(programs, monkeypatch):
+    process = programs.start(ESCAPED + "wait")
+    (escaped,) = await pids_of(process, 1)
+    process.signal_group(signal.SIGKILL)
+    await process.exited
+    process.close()
+    looks = in_exec_at_first(monkeypatch)
+
+    await programs.orphans.close()
+
+    await ended(escaped)
+    assert len(looks) > 1
+
+
+def in_exec_at_first(monkeypatch):
+    """In exec there is a moment without environment and arguments."""
+    looks = []
+    environment, command_line = procfs.environment, procfs.command_line
+
+    def first_nothing(pid):
+        looks.append(pid)
+        return b"" if len(looks) == 1 else environment(pid)
+
+    monkeypatch.setattr(procfs, "environment", first_nothing)
+    monkeypatch.setattr(procfs, "command_line", lambda pid: b"" if len(looks) == 1 else command_line(pid))
+    return looks
+
+
 async def test_a_long_list_of_children_is_read_to_its_end(programs):
     many = [subprocess.Popen(["sleep", "1000"]) for _ in range(700)]
     try:
