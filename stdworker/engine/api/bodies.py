@@ -68,6 +68,13 @@ def decode(body: bytes, shape: type[_Shape]) -> _Shape:
 
 _UNKNOWN = re.compile(r"Object contains unknown field `(.*)`$", re.DOTALL)
 _MISSING = re.compile(r"Object missing required field `(.*)`$", re.DOTALL)
+_TYPES = re.compile(r"`[^`]*`")  # as in: Expected `int | null`, got `str`
+_JSON_NAMES = {"str": "string", "int": "integer", "float": "number", "bool": "boolean"}
+
+
+def _in_json(types: re.Match[str]) -> str:
+    """Types by the names that a writer of JSON or YAML knows."""
+    return re.sub(r"\w+", lambda name: _JSON_NAMES.get(name[0], name[0]), types[0])
 
 
 def unfit(error: msgspec.ValidationError, shape: type[Any]) -> Invalid:
@@ -80,6 +87,6 @@ def unfit(error: msgspec.ValidationError, shape: type[Any]) -> Invalid:
         path, text, hint = f"{path}/{unknown[1]}", key.message, key.hint
     elif missing := _MISSING.match(text):
         path, text = f"{path}/{missing[1]}", "it is required"
-    text = text.replace("`", "")
+    text = _TYPES.sub(_in_json, text).replace("`", "")
     text = text[:1].lower() + text[1:]
     return Invalid(f"{path or 'the body'}: {text}", [(path, text)], hint=hint, code="bad_body")

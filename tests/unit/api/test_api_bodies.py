@@ -13,9 +13,9 @@ from stdworker.model.json_text import check
     [
         ('{"kind":"a","kind_version":1,"name":"x","specs":{}}', "/specs: unknown key 'specs' (did you mean 'spec'?)"),
         ('{"kind":"a","name":"x"}', "/kind_version: it is required"),
-        ('{"kind":"a","kind_version":0,"name":"x"}', "/kind_version: expected int >= 1"),
-        ('{"kind":"a","kind_version":1.0,"name":"x"}', "/kind_version: expected int, got float"),
-        ('{"kind":"a","kind_version":1,"name":"x","labels":{"a.b":1}}', "/labels: expected str, got int"),
+        ('{"kind":"a","kind_version":0,"name":"x"}', "/kind_version: expected integer >= 1"),
+        ('{"kind":"a","kind_version":1.0,"name":"x"}', "/kind_version: expected integer, got number"),
+        ('{"kind":"a","kind_version":1,"name":"x","labels":{"a.b":1}}', "/labels: expected string, got integer"),
         ('{"kind":"a","kind_version":1,"name":"x","type":"pod"}', "/type: invalid enum value 'pod'"),
         ("[]", "the body: expected object, got array"),
     ],
