@@ -27,6 +27,7 @@ transient failure. `code` is stable: tests, metrics and other languages match on
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import Any
 
@@ -49,15 +50,23 @@ __all__ = [
     "StoreError",
     "TaskFailure",
     "Terminal",
+    "without_user",
 ]
 
 
 PATH_CHARACTERS_MAX = 400  # of a path in a message
 
+_USER = re.compile(r"//[^/\s]+@")
+
 
 def _shown(path: str) -> str:
     """A path with its middle left out if its keys are endless."""
     return path if len(path) <= PATH_CHARACTERS_MAX else f"{path[: PATH_CHARACTERS_MAX // 2]}…{path[-100:]}"
+
+
+def without_user(address: str) -> str:
+    """An address to show: user and password before the host are `***`."""
+    return _USER.sub("//***@", address)
 
 
 class StdworkerError(Exception):
@@ -86,7 +95,7 @@ class SettingsError(StdworkerError):
     code = "bad_setting"
 
     def __init__(self, variable: str, value: str | None, expected: str, *, hint: str = "") -> None:
-        got = "is not set" if value is None else f"is {value!r}"
+        got = "is not set" if value is None else f"is {without_user(value)!r}"
         super().__init__(f"{variable} {got}; expected {expected}", hint=hint)
         self.variable = variable
         self.value = value

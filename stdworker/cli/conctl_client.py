@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import click
 import httpx
 
+from stdworker.errors import without_user
 from stdworker.model.json_text import RawJson, elements, loads, members
 
 API = "/api/v1"
@@ -83,7 +84,7 @@ class Client:
                 timeout=httpx.Timeout(limit, connect=min(limit, CONNECT_SECONDS)),
             )
         except httpx.TimeoutException:
-            raise Failed(f"no answer from {self.connection.server} within {limit:g} s") from None
+            raise Failed(f"no answer from {without_user(self.connection.server)} within {limit:g} s") from None
         except (httpx.HTTPError, httpx.InvalidURL, UnicodeError, OSError) as error:
             raise self.unreachable(error) from None
         if response.is_error:
@@ -120,7 +121,7 @@ class Client:
     def unreachable(self, error: Exception) -> Failed:
         reason = " ".join(str(error).split()) or type(error).__name__
         return Failed(
-            f"no engine answers at {self.connection.server}: {reason}\n"
+            f"no engine answers at {without_user(self.connection.server)}: {reason}\n"
             "Start one with `converge serve`, or name its address with --server or CONVERGE_SERVER."
         )
 

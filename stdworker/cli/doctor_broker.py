@@ -147,8 +147,9 @@ async def _resolve(address: BrokerAddress, settings: WorkerSettings) -> Finding 
             found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except TimeoutError:
         return problem("broker name", f"no answer about {host} within {STEP_SECONDS:g} s", "look at /etc/resolv.conf")
-    except OSError as error:
-        return problem("broker name", f"{host} isn't known: {error.strerror or error}", "is BROKER_ADDR spelled right?")
+    except (OSError, UnicodeError) as error:
+        why = getattr(error, "strerror", None) or error
+        return problem("broker name", f"{host} isn't known: {why}", "is BROKER_ADDR spelled right?")
     addresses = dict.fromkeys(str(entry[4][0]) for entry in found)
     return None if host in addresses else fine("broker name", f"{host} is {', '.join(addresses)}")
 

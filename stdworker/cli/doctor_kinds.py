@@ -21,7 +21,6 @@ from stdworker.process.environment import program_environment
 
 NEAR = 0.88  # how like a setting a variable must be to be taken for a misspelt one; other software has variables too
 
-_USER_INFO = re.compile(r"//[^/@\s]+@")
 _ENV = re.compile(rb"#![ \t]*/(?:usr/)?bin/env[ \t]+(?:-S[ \t]+)?([\w.+-]+)")
 
 
@@ -35,7 +34,7 @@ def read_settings(variables: Mapping[str, str]) -> tuple[WorkerSettings | None, 
         try:
             settings = WorkerSettings.from_environment(left, dials=dials)
         except SettingsError as error:
-            found.append(problem("settings", _USER_INFO.sub("//***@", str(error))))
+            found.append(problem("settings", str(error)))
             was_set = left.pop(error.variable, None) is not None
             if not was_set and not dials:
                 return None, found

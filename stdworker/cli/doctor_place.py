@@ -47,7 +47,7 @@ def look_around(variables: Mapping[str, str]) -> Iterator[Finding]:
     yield first_process()
     yield open_files()
     yield from cgroup_limits()
-    yield temporary_files()
+    yield temporary_files(variables)
     yield locale(variables)
     yield clock()
 
@@ -182,14 +182,16 @@ def _number(file: Path) -> int | None:
     return int(text) if text.isdigit() else None
 
 
-def temporary_files() -> Finding:
+def temporary_files(variables: Mapping[str, str]) -> Finding:
+    """In the folder that programs take, which get our TMPDIR."""
+    folder = variables.get("TMPDIR") or "/tmp"  # noqa: S108
     try:
-        with tempfile.TemporaryFile() as file:
+        with tempfile.TemporaryFile(dir=folder) as file:
             file.write(b"0")
     except OSError as error:
-        told = f"no folder for temporary files can be written: {error.strerror or error}"
+        told = f"{folder}, the folder for temporary files, can't be written: {error.strerror or error}"
         return warning("temporary files", told, "mount a tmpfs at /tmp, or set TMPDIR; many programs need one")
-    return fine("temporary files", f"{tempfile.gettempdir()} can be written")
+    return fine("temporary files", f"{folder} can be written")
 
 
 def locale(variables: Mapping[str, str]) -> Finding:

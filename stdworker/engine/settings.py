@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from urllib.parse import urlsplit
 
 from stdworker.errors import SettingsError
 from stdworker.model.settings import LOG_FORMATS, LOG_LEVELS, Environment
@@ -60,9 +61,17 @@ class ServeSettings:
 def _database_url(environment: Environment) -> str:
     url = environment.text("DATABASE_URL", ServeSettings.database_url)
     usable = any(url.startswith(scheme) and len(url) > len(scheme) for scheme in DATABASE_SCHEMES)
-    if not usable or url == "sqlite:///:memory:":
+    if not usable or not _has_port(url) or url == "sqlite:///:memory:":
         raise SettingsError("DATABASE_URL", url, "sqlite:///path/to/file.db or postgresql://user@host/database")
     return url
+
+
+def _has_port(url: str) -> bool:
+    """A number where a port is, or nothing."""
+    try:
+        return urlsplit(url).port != 0
+    except ValueError:
+        return False
 
 
 def _broker_address(environment: Environment) -> str:

@@ -47,6 +47,7 @@ def test_each_variable_is_read_in_the_form_that_it_promises(variable, value, fie
     ("variable", "value"),
     [
         ("DATABASE_URL", "mysql://here"),
+        ("DATABASE_URL", "postgresql://host:port/d"),
         ("DATABASE_URL", "sqlite:///"),
         ("DATABASE_URL", "sqlite:///:memory:"),
         ("LISTEN_ADDR", "8080"),
@@ -71,3 +72,10 @@ def test_a_malformed_value_is_refused_naming_variable_value_and_form(variable, v
 
     assert refused.value.variable == variable
     assert str(refused.value).startswith(f"{variable} is {value!r}; expected ")
+
+
+def test_the_password_of_a_database_is_not_shown_in_what_is_wrong():
+    with pytest.raises(SettingsError) as refused:
+        ServeSettings.from_environment({"DATABASE_URL": "postgres://ada:hunt@er2@host/d"})
+
+    assert "DATABASE_URL is 'postgres://***@host/d'" in str(refused.value)

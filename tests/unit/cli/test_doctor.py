@@ -156,13 +156,17 @@ def test_a_clock_before_the_installation_is_a_problem():
     assert doctor_place.clock().level is Level.OK
 
 
-def test_no_folder_for_temporary_files_is_warned_of(monkeypatch):
-    def refuse():
-        raise FileNotFoundError(2, "No usable temporary directory found")
+def test_the_folder_for_temporary_files_is_the_one_that_programs_take(tmp_path):
+    fine = doctor_place.temporary_files({"TMPDIR": str(tmp_path)})
+    missing = doctor_place.temporary_files({"TMPDIR": f"{tmp_path}/gone"})
 
-    monkeypatch.setattr("tempfile.TemporaryFile", refuse)
+    assert (fine.level, fine.message) == (Level.OK, f"{tmp_path} can be written")
+    assert missing.level is Level.WARNING
+    assert f"{tmp_path}/gone" in missing.message
 
-    assert doctor_place.temporary_files().level is Level.WARNING
+
+def test_without_tmpdir_temporary_files_go_to_tmp():
+    assert doctor_place.temporary_files({}).message.startswith("/tmp")
 
 
 # ---- settings and kinds ----
@@ -379,8 +383,9 @@ def test_a_broker_that_answers_is_fine(broker):
     assert levels(look(broker())) == [("broker connection", "ok"), ("broker", "ok")]
 
 
-def test_a_name_that_is_not_known_is_a_problem():
-    assert levels(look(1, host="no-such-host.invalid")) == [("broker name", "problem")]
+@pytest.mark.parametrize("host", ["no-such-host.invalid", "no..host", "y" * 300])
+def test_a_name_that_is_not_known_is_a_problem(host):
+    assert levels(look(1, host=host)) == [("broker name", "problem")]
 
 
 def test_nobody_listening_is_a_problem():

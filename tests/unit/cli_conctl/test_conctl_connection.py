@@ -67,6 +67,17 @@ def test_an_engine_that_is_not_there_is_named_with_how_to_start_one():
     assert "converge serve" in done.stderr
 
 
+def test_a_password_in_the_address_of_an_engine_is_not_shown():
+    done = conctl("--server", "http://ada:hunter2@127.0.0.1:1", "list")
+    assert "no engine answers at http://***@127.0.0.1:1: " in done.stderr
+
+
+def test_an_address_that_is_no_text_is_one_sentence():
+    done = conctl("--server", "http://x/\udcff", "list")
+    assert done.exit_code == 1
+    assert "no engine answers at " in done.stderr
+
+
 def test_something_else_that_answers_is_not_taken_for_an_engine(other):
     done = conctl("list", "--server", f"http://127.0.0.1:{other.server_port}")
     assert done.exit_code == 1
