@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import math
 import sys
 from pathlib import Path
 from typing import Any
@@ -27,6 +28,13 @@ COLOURS = {
 MODES = sorted(frozenset[str]().union(*(case.modes for case in conformance.CASES)))
 
 
+def finite(context: click.Context, parameter: click.Parameter, seconds: float) -> float:
+    """NaN is in every range."""
+    if math.isnan(seconds):
+        raise click.BadParameter("nan is not a number")
+    return seconds
+
+
 @click.command(cls=ProgramCommand)
 @click.option("--kind", metavar="KIND", help="NAME or NAME@VERSION. [the kind file's, or the program's file name]")
 @click.option("--spec", "specs", multiple=True, metavar="JSON|@FILE|-", help="A spec that must succeed; repeatable.")
@@ -34,7 +42,7 @@ MODES = sorted(frozenset[str]().union(*(case.modes for case in conformance.CASES
 @click.option("--mode", type=click.Choice(MODES), help="How the program is run. [the kind file's, or oneshot]")
 @click.option("--reaction", "reactions", multiple=True, metavar="NAME", help="Run this one only; repeatable.")
 @click.option("--timeout", "timeout_seconds", type=click.FloatRange(0.1, SECONDS_MAX), default=10.0, show_default=True,
-              metavar="SECONDS", help="How long one request may take.")  # fmt: skip
+              callback=finite, metavar="SECONDS", help="How long one request may take.")  # fmt: skip
 @click.option("--only", multiple=True, metavar="CASE", help="Run this case only; repeatable.")
 @click.option("--skip", multiple=True, metavar="CASE", help="Leave this case out; repeatable.")
 @click.option("--list", "listing", is_flag=True, help="Show the cases and what they are for; nothing is run.")
@@ -62,6 +70,8 @@ def check(command: tuple[str, ...], listing: bool, output: str, as_json: bool, *
         conformance.chosen(conformance.CASES, asked["only"], asked["skip"])
     except ValueError as error:
         raise click.BadParameter(str(error), param_hint="--only, --skip") from None
+    if asked["junit"]:
+        _write(asked["junit"], b"")  # what can't be written is said before all is run
     sys.exit(asyncio.run(until_interrupted(_check(GivenProgram.of(command), as_json or output == "json", asked))))
 
 

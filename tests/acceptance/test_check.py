@@ -143,6 +143,8 @@ def test_the_settings_of_the_config_reach_the_program(program, tmp_path):
         (["--timeout", "0", "PROGRAM"], "0 is not in the range"),
         (["--unheard-of", "PROGRAM"], "--unheard-of"),
         (["--junit", "nowhere/report.xml", "--only", "answer", "PROGRAM"], "can't be written"),
+        (["--only", "answer", "--skip", "answer", "PROGRAM"], "no case is left to run"),
+        (["--timeout", "nan", "PROGRAM"], "nan is not a number"),
     ],
 )
 def test_a_wrong_command_line_is_told_with_exit_status_2(program, tmp_path, arguments, message):

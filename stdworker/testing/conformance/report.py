@@ -80,11 +80,14 @@ def shown(text: bytes) -> str:
 
 
 def chosen(cases: Sequence[Case], only: Sequence[str], skip: Sequence[str]) -> list[Case]:
-    """The cases to run. Raises ValueError for an id that no case has."""
+    """The cases to run. Raises ValueError for an id that no case has, and when none is left."""
     known = {case.id for case in cases}
     unknown = [name for name in (*only, *skip) if name not in known]
     if unknown:
         near = get_close_matches(unknown[0], known, n=1, cutoff=NEAR)
         hint = f"did you mean {near[0]!r}?" if near else f"the cases are {', '.join(case.id for case in cases)}"
         raise ValueError(f"there is no case {unknown[0]!r}; {hint}")
-    return [case for case in cases if (not only or case.id in only) and case.id not in skip]
+    left = [case for case in cases if (not only or case.id in only) and case.id not in skip]
+    if not left:
+        raise ValueError("no case is left to run")
+    return left
