@@ -6,7 +6,6 @@ import sys
 
 import pytest
 
-MIB = 1 << 20
 GROWTH_MIB_MAX = (
     160  # a response at the limit, as bytes and as text, and the interpreter's own; a gigabyte is far above
 )
