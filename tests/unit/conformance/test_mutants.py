@@ -35,6 +35,7 @@ ONESHOT = {
         ("fail", {"answer": """printf '{"status":%s,"conditions":[{"type":"A","status":"True"}]}' "$spec" """}),
     ],
     "status-schema": [("fail", {"answer": """printf '{"status":[%s]}' "$spec" """})],
+    "schema-keywords": [("warn", {"kind": {"status_schema": {"type": "object", "requird": ["spec"]}}})],
     "describe": [
         (
             "fail",

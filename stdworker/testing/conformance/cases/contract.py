@@ -7,6 +7,7 @@ from stdworker.errors import ManifestError
 from stdworker.model.kind import Emit, Stage
 from stdworker.model.manifest import Reaction
 from stdworker.testing.conformance.exchange import Ending, Exchange
+from stdworker.testing.conformance.keywords import misspelt
 from stdworker.testing.conformance.lab import Lab, status_of
 from stdworker.testing.conformance.samples import first_violation
 from stdworker.testing.conformance.verdict import PROCESS, Finding, Skipped, case, failed, passed, warned
@@ -82,6 +83,23 @@ async def status_schema(lab: Lab) -> Finding:
 
 
 @case(
+    "schema-keywords",
+    "its schemas have no misspelt keyword",
+    why="JSON Schema lets names pass that it doesn't know: a misspelt keyword checks nothing, and nobody says so.",
+    advice="Correct the name in the kind file.",
+    needs_success=False,
+)
+async def schema_keywords(lab: Lab) -> Finding:
+    manifest = lab.subject.manifest
+    if manifest is None:
+        raise Skipped("there is no kind file, so nothing is declared")
+    schemas = {name: getattr(manifest, name) for name in ("spec_schema", "status_schema", "config_schema")}
+    found = sorted(at for name, schema in schemas.items() for at in misspelt(schema, f"/{name}"))
+    told = "; ".join(f"{path}: did you mean {keyword!r}?" for path, keyword in found)
+    return warned(told) if told else passed()
+
+
+@case(
     "describe",
     "what it describes of itself is a legal kind",
     why="A program that answers the describe request needs no kind file, but a wrong answer serves nobody.",
@@ -110,4 +128,4 @@ def _declared(lab: Lab) -> tuple[Reaction, ...]:
     return lab.subject.reactions
 
 
-CASES = (reactions, emits, status_schema, describes)
+CASES = (reactions, emits, status_schema, schema_keywords, describes)
