@@ -52,7 +52,11 @@ class AllProcesses:
     """Every process of the system: slower, and good enough to find those that carry a mark."""
 
     def pids(self) -> set[bytes]:
-        return {os.fsencode(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit()}
+        """None while this process has no descriptor left to look."""
+        try:
+            return {os.fsencode(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit()}
+        except OSError:
+            return set()
 
     def close(self) -> None:
         pass

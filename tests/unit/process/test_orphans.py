@@ -3,6 +3,7 @@
 import asyncio
 import ctypes
 import os
+import resource
 import signal
 import subprocess
 from pathlib import Path
@@ -230,6 +231,18 @@ async def test_where_the_system_refuses_all_processes_are_searched(monkeypatch, 
     await others.orphans.close()
     await ended(kept)
     assert caplog.text.count("refused") == 1
+
+
+async def test_a_search_without_a_descriptor_finds_nobody_and_the_next_one_does(programs):
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    search = adoption.AllProcesses()
+    resource.setrlimit(resource.RLIMIT_NOFILE, (0, hard))
+    try:
+        assert search.pids() == set()
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+    assert b"%d" % os.getpid() in search.pids()
 
 
 async def test_closing_ends_whatever_is_left_and_gives_up_being_the_one_who_gets_orphans(programs):
