@@ -12,10 +12,14 @@ from typing import Any
 import click
 
 from stdworker.cli.status_output import one_worker, several_workers
+from stdworker.cli.terminal import plain
+from stdworker.errors import JsonError
+from stdworker.model.json_text import check
 from stdworker.worker.local_socket import SUFFIX, is_private, living_sockets, runtime_folders
 
 ANSWER_SECONDS = 5.0
 ANSWER_BYTES_MAX = 64 << 20
+NO_ANSWER = (OSError, http.client.HTTPException, JsonError, ValueError)
 
 
 class _LocalConnection(http.client.HTTPConnection):
@@ -53,7 +57,7 @@ def status(pid: int | None, addr: str | None, output: str) -> None:
 def _text(found: list[dict[str, Any]]) -> list[str]:
     try:
         return list(one_worker(found[0]) if len(found) == 1 else several_workers(found))
-    except (KeyError, TypeError) as error:
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
         versions = ", ".join(sorted({str(worker.get("version")) for worker in found}))
         text = f"the answer is not one of this version's workers (they say {versions}; {error!r}): try --output json"
         raise click.ClickException(text) from None
@@ -65,8 +69,8 @@ def _ask_address(address: str) -> dict[str, Any]:
         raise click.UsageError(f"--addr {address!r} is not HOST:PORT")
     try:
         return _ask(http.client.HTTPConnection(host.strip("[]") or "localhost", int(port), timeout=ANSWER_SECONDS))
-    except (OSError, http.client.HTTPException, ValueError) as error:
-        raise click.ClickException(f"no worker answers at {address}: {error}") from None
+    except NO_ANSWER as error:
+        raise click.ClickException(f"no worker answers at {address}: {_one_line(error)}") from None
 
 
 def _ask_local(pid: int | None) -> list[dict[str, Any]]:
@@ -85,21 +89,27 @@ def _pid(path: Path) -> int | None:
 def _ask_socket(path: Path) -> dict[str, Any]:
     try:
         return _ask(_LocalConnection(path))
-    except (OSError, http.client.HTTPException, ValueError) as error:
-        raise click.ClickException(f"the worker behind {path} doesn't answer: {error}") from None
+    except NO_ANSWER as error:
+        raise click.ClickException(f"the worker behind {path} doesn't answer: {_one_line(error)}") from None
 
 
 def _ask(connection: http.client.HTTPConnection) -> dict[str, Any]:
     try:
         connection.request("GET", "/status")
-        answer = connection.getresponse()
-        body = answer.read(ANSWER_BYTES_MAX)
+        with connection.getresponse() as answer:
+            body = answer.read(ANSWER_BYTES_MAX)
         if answer.status != http.client.OK:
             raise ValueError(f"it answers {answer.status} {answer.reason} to GET /status")
-        document: dict[str, Any] = json.loads(body)
+        document = check(body).value()
+        if not isinstance(document, dict):
+            raise ValueError("it answers something else than an object")
         return document
     finally:
         connection.close()
+
+
+def _one_line(error: Exception) -> str:
+    return plain(" ".join(str(error).split()))
 
 
 def _nobody(pid: int | None) -> str:

@@ -3,6 +3,8 @@
 import copy
 import json
 import os
+import socket
+import threading
 
 import pytest
 from click.testing import CliRunner
@@ -121,7 +123,46 @@ def test_what_another_provider_shows_of_itself_disturbs_nothing(provider):
     assert "PROGRAM" not in text(changed(kinds=[KIND | {"provider": provider}]))
 
 
-@pytest.mark.parametrize("document", [{}, {"version": "9"}, WORKER | {"kinds": [{}]}])
+@pytest.fixture
+def answering():
+    """An address where somebody answers one request with these bytes."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def serve(said):
+            with server.accept()[0] as connection:
+                connection.recv(65_536)
+                connection.sendall(said)
+
+        def answer(said):
+            threading.Thread(target=serve, args=(said,), daemon=True).start()
+            return f"127.0.0.1:{server.getsockname()[1]}"
+
+        yield answer
+
+
+@pytest.mark.parametrize("form", ["text", "json"])
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        (b"\x1b[31mhello\r\n\r\n", "?[31mhello"),
+        (b"HTTP/1.1 404 Gone\r\n\r\n", "it answers 404 Gone to GET /status"),
+        (b"HTTP/1.1 200 OK\r\n\r\n[]", "it answers something else than an object"),
+        (b"HTTP/1.1 200 OK\r\n\r\n" + b"[" * 100_000, "nested deeper"),
+        (b'HTTP/1.1 200 OK\r\n\r\n{"a":NaN}', "NaN is not a JSON number"),
+        (b"", "closed connection"),
+    ],
+)
+def test_somebody_who_is_no_worker_is_named_in_one_line(answering, said, told, form):
+    done = CliRunner().invoke(status.status, ["--output", form, "--addr", answering(said)])
+
+    assert done.exit_code == 1
+    assert done.stdout == ""
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("Error: no worker answers at 127.0.0.1:")
+    assert told in line
+
+
+@pytest.mark.parametrize("document", [{}, {"version": "9"}, WORKER | {"kinds": [{}]}, WORKER | {"broker": "x"}])
 def test_an_answer_of_another_version_is_one_clear_line(document, monkeypatch):
     monkeypatch.setattr(status, "_ask_local", lambda pid: [document])
     done = CliRunner().invoke(status.status)
