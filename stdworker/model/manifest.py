@@ -167,6 +167,8 @@ def _shape_violations(document: Any, beside: tuple[str, ...]) -> Iterator[Violat
         for index, entry in enumerate(_list(document.get("reactions"))):
             if isinstance(entry, Mapping):
                 yield from _unknown_keys(entry, definitions["reaction"]["properties"], f"/reactions/{index}")
+        if isinstance(document.get("kind_version"), float):  # it is a name too, and elsewhere 1.0 is none
+            yield "/kind_version", "expected a whole number without a point"
         document = dict(document)
     errors = sorted(_validator().iter_errors(document), key=lambda error: [str(t) for t in error.absolute_path])
     for error in errors:
