@@ -6,9 +6,7 @@ import sys
 
 import pytest
 
-GROWTH_MIB_MAX = (
-    160  # a response at the limit, as bytes and as text, and the interpreter's own; a gigabyte is far above
-)
+GROWTH_MIB_MAX = 160  # a response at the limit, as bytes and as text, and the interpreter's own; far below a gigabyte
 
 # Runs in a process of its own, so that its peak is that of this one case. Prints the growth and what was told.
 HOST = r"""
