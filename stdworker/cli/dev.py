@@ -15,6 +15,7 @@ from typing import Any
 
 import click
 from watchfiles import watch
+from watchfiles.main import FileChange
 
 from stdworker.cli.conctl_apply import Applying, files, load, ordered
 from stdworker.cli.conctl_client import Client, Connection, Failed
@@ -68,6 +69,7 @@ class Dev:
     server: str = ""
     environment: dict[str, str] = field(default_factory=dict)
     client: Client = field(init=False)
+    changes: Iterator[set[FileChange]] = field(init=False)
     engine: Process | None = None
     worker: Process | None = None
     programs: Programs = field(default_factory=Programs)
@@ -75,6 +77,7 @@ class Dev:
     mistakes: set[str] = field(default_factory=set)
 
     def start(self, stack: ExitStack) -> None:
+        self.changes = watched(self.folder)  # before the first look: an edit in between would be lost
         self.start_engine(stack)
         self.client = stack.enter_context(Client(Connection(self.server)))
         stack.callback(self.stop_worker)
@@ -111,8 +114,11 @@ class Dev:
                 process.popen.kill()
 
     def run(self) -> None:
-        self.apply()
-        for changes in watch(self.folder, yield_on_timeout=True, rust_timeout=LOOK_MILLISECONDS):
+        if not self.apply() and not self.programs.served:
+            click.echo(
+                f"{self.folder} holds no kind yet: stdworker new LANGUAGE NAME makes one, in any folder below it"
+            )
+        for changes in self.changes:
             if changes:
                 self.reload({Path(path) for _, path in changes})
             if self.worker is not None and self.worker.ended:
@@ -134,8 +140,8 @@ class Dev:
             if program.program in changed:
                 self.reconcile(program.pair)
 
-    def apply(self) -> None:
-        """Apply what the folder declares. A mistake in a file is told once and hinders no other file."""
+    def apply(self) -> int:
+        """Apply what the folder declares, so many things. A mistake in a file is told once, hinders no other file."""
         found, mistakes = [*self.programs.items], {*self.programs.mistakes}
         for path in files(self.folder):
             if path.suffix.lower() in SUFFIXES:
@@ -148,6 +154,7 @@ class Dev:
         self.mistakes = mistakes
         with told():
             Applying(self.client).send(ordered(found))
+        return len(found)
 
     def reconcile(self, pair: KindVersion) -> None:
         with told():
@@ -167,6 +174,13 @@ class Dev:
 
     def resources(self, **query: str) -> list[dict[str, Any]]:
         return [loads(item) for item in self.client.items("/resources", "resources", query, SHOWN_RESOURCES_MAX).items]
+
+
+def watched(folder: Path) -> Iterator[set[FileChange]]:
+    """What changes from now on; an empty set when nothing did for a moment."""
+    changes = watch(folder, yield_on_timeout=True, rust_timeout=LOOK_MILLISECONDS)
+    next(changes)  # it begins to watch when it is asked first
+    return changes
 
 
 @contextmanager

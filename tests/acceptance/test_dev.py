@@ -3,6 +3,7 @@
 import contextlib
 import os
 import re
+import shutil
 import signal
 import socket
 import subprocess
@@ -148,6 +149,18 @@ def test_an_edited_resource_and_an_edited_config_are_applied(dev, folder, wait_u
     (folder / "greeter.kind.yaml").write_text(KIND % "Good-day")
     wait_until_status(session, "Good-day Grace")
 
+    assert session.stop(signal.SIGINT) == 0
+
+
+def test_a_folder_without_a_kind_is_told_how_to_get_one_and_a_later_kind_is_served(dev, folder, tmp_path_factory):
+    empty = tmp_path_factory.mktemp("empty")
+    session = dev(empty)
+    session.said(rf"{empty} holds no kind yet: stdworker new LANGUAGE NAME makes one")
+
+    for file in folder.iterdir():
+        shutil.copy(file, empty)
+
+    session.said(r"greeter/ada: Ready")
     assert session.stop(signal.SIGINT) == 0
 
 
