@@ -8,14 +8,16 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
+from typing import Any
 from uuid import UUID
 
 import click
-from jsonschema import Draft202012Validator
+from jsonschema import Draft202012Validator, ValidationError
 
 from stdworker.bridge import BridgeResult, BridgeRuntime
 from stdworker.bridge.launch import MODES
-from stdworker.cli.call_output import as_json, as_text, exit_status, summary
+from stdworker.bridge.result_json import verdict
+from stdworker.cli.call_output import EXIT_STATUS, as_json, as_text, summary
 from stdworker.cli.logs import log_as_asked
 from stdworker.cli.program_arguments import GivenProgram, ProgramCommand, read_config, read_spec, resource_name
 from stdworker.cli.signals import until_interrupted
@@ -27,6 +29,7 @@ from stdworker.model.resource import Operation, Resource
 from stdworker.model.task import ReactionRequest
 
 NIL_UID = str(UUID(int=0))
+REPEAT_MAX = 1_000_000
 CHECKED_BYTES_MAX = 1 << 20  # of a document that is compared with its schema, which takes seconds a megabyte
 VIOLATIONS_SHOWN_MAX = 5
 VIOLATION_CHARACTERS_MAX = 200
@@ -41,7 +44,7 @@ VIOLATION_CHARACTERS_MAX = 200
 @click.option("--config", metavar="FILE", help="The kind's default launch config (JSON, YAML or TOML).")
 @click.option("--override", metavar="FILE", help="The resource's own config, merged over it.")
 @click.option("--mode", type=click.Choice(MODES), help="How the program is run.")
-@click.option("--repeat", type=click.IntRange(min=1), default=1, help="Run this many tasks, one after the other.")
+@click.option("--repeat", type=click.IntRange(1, REPEAT_MAX), default=1, help="Run so many tasks, one after the other.")
 @click.option("--record", type=click.Path(dir_okay=False, path_type=Path), help="Add the tasks to this record.")
 @click.option("-o", "--output", type=click.Choice(["text", "json"]), default="text", show_default=True)
 @click.argument("command", nargs=-1, metavar="[--] PROGRAM [ARGS]...", type=click.UNPROCESSED)
@@ -93,10 +96,17 @@ def _warn_of_schema(program: GivenProgram, part: str, document: RawJson | None) 
     schema = getattr(program.kind_file.manifest, f"{part}_schema") if program.kind_file else None
     if schema is None or document is None or len(document) > CHECKED_BYTES_MAX:
         return
-    for error in islice(Draft202012Validator(schema).iter_errors(document.value()), VIOLATIONS_SHOWN_MAX):
+    for error in _violations(schema, document):
         path = "".join(f"/{escape_token(str(token))}" for token in (part, *error.absolute_path))
         told = f"{part}_schema of {program.pair()} refuses {path}: {error.message[:VIOLATION_CHARACTERS_MAX]}"
         click.echo(plain(f"Warning: {told}"), err=True)
+
+
+def _violations(schema: Mapping[str, Any], document: RawJson) -> list[ValidationError]:
+    try:
+        return list(islice(Draft202012Validator(schema).iter_errors(document.value()), VIOLATIONS_SHOWN_MAX))
+    except RecursionError:  # a schema that refers to itself without end judges nothing
+        return []
 
 
 # ---- the run ----
@@ -110,15 +120,16 @@ async def _run(
 ) -> int:
     """The worst exit status of all tasks."""
     provider = program.provider(requests[0].kind, BridgeRuntime(), record_file=record)
-    results = []
+    told: list[tuple[str, float]] = []
     try:
         for request in requests:
-            results.append(await provider.run(request))
-            click.echo(show(results[-1]))
+            result = await provider.run(request)
+            told.append((verdict(result), result.duration_seconds))
+            click.echo(show(result))
     finally:
         await provider.close()
-    if results[-1].outcome is not None:
-        _warn_of_schema(program, "status", results[-1].outcome.status)
-    if show is as_text and len(results) > 1:
-        click.echo(summary(results))
-    return max(map(exit_status, results))
+    if result.outcome is not None:
+        _warn_of_schema(program, "status", result.outcome.status)
+    if show is as_text and len(told) > 1:
+        click.echo(summary(told))
+    return max(EXIT_STATUS[word] for word, _ in told)

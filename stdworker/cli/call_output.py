@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import statistics
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from stdworker.bridge import BridgeResult
@@ -18,10 +19,6 @@ from stdworker.process.exits import Exit
 EXIT_STATUS = {SUCCESS: 0, TRANSIENT: 1, TERMINAL: 2}
 
 
-def exit_status(result: BridgeResult) -> int:
-    return EXIT_STATUS[verdict(result)]
-
-
 def as_json(result: BridgeResult) -> str:
     """One line of ASCII; the program's documents keep their tokens."""
     return ascii_line(join_members(result_members(result))).decode("ascii")
@@ -31,13 +28,13 @@ def as_text(result: BridgeResult) -> str:
     return plain("\n".join(_lines(result)))
 
 
-def summary(results: Sequence[BridgeResult]) -> str:
-    """How several tasks went, in one line."""
-    verdicts = [verdict(result) for result in results]
-    counts = ", ".join(f"{verdicts.count(word)} {word}" for word in EXIT_STATUS if word in verdicts)
-    times = sorted(result.duration_seconds * 1_000 for result in results)
+def summary(told: Sequence[tuple[str, float]]) -> str:
+    """How several tasks went, each told by its verdict and its seconds, in one line."""
+    verdicts = Counter(word for word, _ in told)
+    counts = ", ".join(f"{verdicts[word]} {word}" for word in EXIT_STATUS if word in verdicts)
+    times = sorted(seconds * 1_000 for _, seconds in told)
     spread = f"{times[0]:.0f} to {times[-1]:.0f} ms, median {statistics.median(times):.0f} ms"
-    return f"{len(results)} tasks: {counts}; {spread}"
+    return f"{len(told)} tasks: {counts}; {spread}"
 
 
 def _lines(result: BridgeResult) -> Iterator[str]:

@@ -294,6 +294,23 @@ def test_what_the_schemas_of_the_kind_file_refuse_is_a_warning(program, tmp_path
     assert done.stderr.splitlines() == [f"Warning: {told}" for told in warnings]
 
 
+def test_a_schema_that_refers_to_itself_without_end_judges_nothing(program, tmp_path):
+    reactions = [{"name": "work", "trigger": "specChange", "emits": ["status"]}]
+    kind_file = {"kind": "greeter", "kind_version": 1, "spec_schema": {"$ref": "#"}, "reactions": reactions}
+    (tmp_path / "greeter.kind.json").write_text(json.dumps(kind_file))
+
+    done = call("--spec", "{}", program("echo '{}'"))
+
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_more_tasks_than_anybody_waits_for_are_refused(program):
+    done = call("--repeat", "99999999999999999999", program("echo '{}'"))
+
+    assert done.returncode == 2
+    assert "is not in the range 1<=x<=1000000" in done.stderr
+
+
 def test_a_program_on_path_is_found_by_its_bare_name_and_so_is_its_kind_file(program, tmp_path):
     kind_file = {"kind": "greeter", "kind_version": 3, "reactions": []}
     (tmp_path / "greeter@3.kind.json").write_text(json.dumps(kind_file))

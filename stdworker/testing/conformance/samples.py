@@ -12,6 +12,7 @@ from jsonschema import Draft202012Validator
 from stdworker.model.json_text import dumps
 from stdworker.model.pointer import find
 
+CHARACTERS_MAX = 1 << 20  # of a made up text
 DEPTH_MAX = 8  # of samples; a schema that refers to itself without end gets none
 TEXTS = (
     "check",
@@ -48,12 +49,15 @@ class NoSample(Exception):
 
 def fits(schema: Schema | None, value: Any) -> bool:
     """Would the engine let this value through?"""
-    return schema is None or Draft202012Validator(schema).is_valid(value)
+    return not first_violation(schema, value)
 
 
 def first_violation(schema: Schema | None, value: Any) -> str:
     """What the engine has against it, "" for nothing."""
-    error = None if schema is None else next(Draft202012Validator(schema).iter_errors(value), None)
+    try:
+        error = None if schema is None else next(Draft202012Validator(schema).iter_errors(value), None)
+    except RecursionError:
+        return "the schema refers to itself without end"
     return "" if error is None else f"{error.json_path}: {error.message}"
 
 
@@ -142,7 +146,8 @@ class _Sampler:
         raise NoSample
 
     def target(self, reference: str) -> Any:
-        found = find(dumps(dict(self.root)), reference.removeprefix("#")) if reference.startswith("#") else None
+        is_pointer = reference == "#" or reference.startswith("#/")
+        found = find(dumps(dict(self.root)), reference.removeprefix("#")) if is_pointer else None
         if found is None:
             raise NoSample
         return found.value()
@@ -204,6 +209,8 @@ def _merged(one: Mapping[str, Any], other: Any) -> dict[str, Any]:
 
 def _text(schema: Mapping[str, Any]) -> str:
     least, most = schema.get("minLength", 0), schema.get("maxLength")
+    if least > CHARACTERS_MAX:
+        raise NoSample
     named = FORMATS.get(schema.get("format", ""))
     for text in (named,) if named else TEXTS:
         padded = text.ljust(least, "x")[:most]

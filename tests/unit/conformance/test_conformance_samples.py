@@ -49,6 +49,9 @@ def test_the_least_sample_has_what_is_required_and_the_full_one_all_that_is_decl
         {"type": "object", "required": ["a"], "properties": {"a": {"$ref": "#/properties/a"}}},
         {"type": "object", "required": ["a"], "properties": {"a": {"$ref": "https://elsewhere.example/"}}},
         {"type": "object", "required": ["a"], "properties": {"a": False}},
+        {"type": "object", "required": ["a"], "properties": {"a": {"$ref": "#named"}}},
+        {"type": "string", "minLength": 10_000_000_000},
+        {"$ref": "#"},
     ],
     ids=str,
 )

@@ -88,6 +88,37 @@ def test_the_violations_of_all_parts_are_told_at_once():
     assert [path for path, _ in refused.value.violations] == ["/kind", "/default_config", "/default_bundle"]
 
 
+@pytest.mark.parametrize(
+    ("told", "place"),
+    [
+        ({"$ref": "#/nowhere"}, "/$ref"),
+        ({"properties": {"a/b": {"$ref": "file:///etc/passwd"}}}, "/properties/a~1b/$ref"),
+        ({"allOf": [{"$ref": "http://127.0.0.1:9/schema"}]}, "/allOf/0/$ref"),
+        ({"$dynamicRef": "#nowhere"}, "/$dynamicRef"),
+        ({"$id": "http://here.example/a", "$ref": "b"}, "/$ref"),
+    ],
+)
+def test_a_reference_of_a_schema_leads_to_a_place_in_it(told, place):
+    with pytest.raises(ManifestError) as refused:
+        KindFile.of(FILE | {"status_schema": told}, where="a.kind.json")
+
+    assert [path for path, _ in refused.value.violations] == [f"/status_schema{place}"]
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        {"$ref": "#/$defs/a", "$defs": {"a": {"$ref": "#"}}},
+        {"$ref": "#a", "$defs": {"a": {"$anchor": "a"}}},
+        {"$defs": {"a": {"$id": "http://here.example/a", "$defs": {"b": {}}, "$ref": "#/$defs/b"}}},
+        {"properties": {"$ref": {"type": "string"}, "$id": {"type": "string"}}},
+        {"const": {"$ref": "#/nowhere"}},
+    ],
+)
+def test_what_looks_like_a_lost_reference_and_is_none_is_accepted(told):
+    assert accepted(FILE | {"spec_schema": told})
+
+
 def test_the_document_is_kept_as_it_was_written():
     text = b'{"kind": "a", "kind_version": 1, "reactions": [], "default_config": {"x": 1.0, "y": 1e2}}'
 
