@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from stdworker.engine.reconcile import configs, deletion, present, schedule, state
 from stdworker.engine.reconcile.kinds import Kind
 from stdworker.engine.reconcile.unit import UnitOfWork
-from stdworker.engine.store import lists
+from stdworker.engine.store import edges, lists
 from stdworker.engine.store.records import UNSET, Applied, ApplyDocument, Declared, ResourceRecord
 from stdworker.engine.store.rows import DELETE, RECONCILE, Node, task_id
 from stdworker.errors import Conflict, Invalid, NotFound, RequestError
@@ -59,14 +59,14 @@ def _decide(uow: UnitOfWork, documents: Sequence[ApplyDocument]) -> list[tuple[s
 
 
 def reconcile(uow: UnitOfWork, ref: Ref) -> ResourceRecord:
-    """Run a resource again from the first stage, as a new generation."""
+    """Run a resource again from the first stage, as a new generation; of one that is deleted, its teardown."""
     node = _existing(uow, ref)
     if state.is_deleting(node):
-        uow.request(node, schedule.REMOVAL)
+        uow.recheck(edges.REMOVAL, node.id)
     else:
         state.bump(node)
-        uow.event(node, "ReconcileRequested", generation=node.generation)
         uow.request(node, schedule.SPEC | schedule.RECONCILED)
+    uow.event(node, "ReconcileRequested", generation=node.generation)
     uow.touch(node)
     uow.flush()
     return present.record(uow.db, _seen(uow, node))

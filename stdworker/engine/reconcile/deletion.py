@@ -7,7 +7,7 @@ import json
 from stdworker.engine.reconcile import schedule, state
 from stdworker.engine.reconcile.unit import UnitOfWork
 from stdworker.engine.store import edges, nodes
-from stdworker.engine.store.rows import RECONCILE, Node, task_id
+from stdworker.engine.store.rows import DELETE, RECONCILE, Node, task_id
 
 
 def mark(uow: UnitOfWork, target_id: int, *, force: bool = False) -> None:
@@ -18,9 +18,8 @@ def mark(uow: UnitOfWork, target_id: int, *, force: bool = False) -> None:
     for node in marked:
         if not state.is_deleting(node):
             _mark(uow, node)
-        if force:
-            node.finalizers = "[]"
-            uow.touch(node)
+        if force and node.finalizers != "[]":
+            _skip_teardown(uow, node)
         uow.recheck(edges.REMOVAL, node.id)
 
 
@@ -28,6 +27,7 @@ def _mark(uow: UnitOfWork, node: Node) -> None:
     kind = uow.kinds.get(node.pair)
     node.deletion_requested_at, node.frozen_until = uow.now_ms, None
     node.finalizers = json.dumps(kind.finalizers if kind else [])
+    state.succeed(node)  # from now on its failures are those of its teardown
     uow.touch(node)
     uow.event(node, "DeleteRequested")
     row = uow.tasks.get(task_id(node.id, RECONCILE))
@@ -37,4 +37,14 @@ def _mark(uow: UnitOfWork, node: Node) -> None:
         uow.remove_task(row)
     elif row.superseded is None:
         schedule.supersede(uow, row, "the resource is being deleted")
+        uow.save_task(row)
+
+
+def _skip_teardown(uow: UnitOfWork, node: Node) -> None:
+    uow.event(node, "TeardownSkipped", message=f"forced, without {', '.join(json.loads(node.finalizers))}")
+    node.finalizers = "[]"
+    uow.touch(node)
+    row = uow.tasks.get(task_id(node.id, DELETE))
+    if row is not None and row.claimed_by is not None:
+        schedule.supersede(uow, row, "the deletion is forced")
         uow.save_task(row)

@@ -17,12 +17,18 @@ def sweep(uow: UnitOfWork, ids: Collection[int]) -> None:
     uow.lock_tasks([node.id for node in free])
     gone = []
     for node in free:
-        if node.finalizers != "[]":
+        if node.finalizers != "[]" and _has_teardown(uow, node):
             uow.request(node, schedule.REMOVAL)
         elif schedule.is_idle(uow, node.id):
             gone.append(node)
     if gone:
         _remove(uow, gone)
+
+
+def _has_teardown(uow: UnitOfWork, node: Node) -> bool:
+    """A kind that was published again without one has nothing left that could strip the finalizer."""
+    kind = uow.kinds.get(node.pair)
+    return kind is not None and kind.deleter is not None
 
 
 def _remove(uow: UnitOfWork, gone: Sequence[Node]) -> None:

@@ -124,6 +124,8 @@ def _queue_removal(uow: UnitOfWork, node: Node) -> None:
     if row.claimed_by is None:
         row.position = uow.position()
         row.reasons, row.held = REMOVAL, running is not None
+    else:
+        row.again = REMOVAL
     uow.save_task(row)
 
 

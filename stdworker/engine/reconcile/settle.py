@@ -7,7 +7,6 @@ generation was superseded still stores what it saw.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 
 from stdworker.engine.reconcile import compose, conditions, retry, schedule, state
@@ -66,28 +65,52 @@ def give_back(uow: UnitOfWork, node: Node, row: TaskRow) -> None:
 
 def fail(uow: UnitOfWork, node: Node, row: TaskRow, failure: Settlement) -> None:
     """A counted failure. A teardown never stops; another task does when it is told to, or at its limit."""
-    if row.generation != node.generation and row.task_type != DELETE:
+    if row.task_type == DELETE:
+        _fail_teardown(uow, node, row, failure)
+        return
+    if row.generation != node.generation or state.is_deleting(node):
         requeue(uow, node, row, keep=False)
         return
-    kind = uow.kinds.get(row.pair)
+    attempts, is_last = _count(uow, node, row)
+    stops = failure.terminal or is_last
     row.attempts += not failure.terminal
+    _tell(uow, node, row, failure, terminal=stops, counted=not failure.terminal)
+    if stops and not row.again:
+        uow.remove_task(row)
+        return
+    _retry(uow, node, row, attempts, failure.retry_after_ms)
+
+
+def _fail_teardown(uow: UnitOfWork, node: Node, row: TaskRow, failure: Settlement) -> None:
+    """It is tried again for ever: at the cap if it says that this won't help, or has reached its kind's limit."""
+    attempts, is_last = _count(uow, node, row)
+    row.attempts += 1
+    _tell(uow, node, row, failure, terminal=False, counted=True)
+    cap_ms = int(uow.limits.retry_cap_seconds * 1000)
+    _retry(uow, node, row, attempts, cap_ms if failure.terminal or is_last else failure.retry_after_ms)
+
+
+def _count(uow: UnitOfWork, node: Node, row: TaskRow) -> tuple[int, bool]:
+    """Which attempt in a row failed, and whether the kind allows no other."""
+    kind = uow.kinds.get(row.pair)
     limit = kind.policy.max_transient_attempts if kind else 0
     attempts = node.failure_attempts + 1 if state.is_failed(node) else 1
-    stops = row.task_type != DELETE and (failure.terminal or 0 < limit <= attempts)
-    reason = failure.reason or ("Terminal" if stops else "ReconcileError")
+    return attempts, 0 < limit <= attempts
+
+
+def _tell(uow: UnitOfWork, node: Node, row: TaskRow, failure: Settlement, *, terminal: bool, counted: bool) -> None:
+    reason = failure.reason or ("Terminal" if terminal else "ReconcileError")
     message = failure.error or "the task failed"
-    state.fail(node, reason, message, terminal=stops, counted=not failure.terminal)
-    uow.event(node, "TaskFailed", reason, message, stage=row.stage, terminal=stops, attempts=node.failure_attempts)
+    state.fail(node, reason, message, terminal=terminal, counted=counted)
+    uow.event(node, "TaskFailed", reason, message, stage=row.stage, terminal=terminal, attempts=node.failure_attempts)
+
+
+def _retry(uow: UnitOfWork, node: Node, row: TaskRow, attempts: int, asked_ms: int) -> None:
+    """Queue the row again: now if someone asked for it meanwhile, else when its backoff ends."""
     asked_again = row.again
-    if stops and not asked_again:
-        uow.remove_task(row)
-        release_teardown(uow, node)
-        return
     requeue(uow, node, row, keep=True)
     limits = uow.limits
-    delay = retry.delay_ms(
-        attempts, limits.retry_base_seconds, limits.retry_cap_seconds, asked_ms=failure.retry_after_ms
-    )
+    delay = retry.delay_ms(attempts, limits.retry_base_seconds, limits.retry_cap_seconds, asked_ms=asked_ms)
     row.position = uow.position(delay_ms=0 if asked_again else delay)
 
 
@@ -100,7 +123,7 @@ def requeue(uow: UnitOfWork, node: Node, row: TaskRow, *, keep: bool) -> None:
     row.again = 0
     row.token = row.claimed_by = row.worker = row.stage = row.heartbeat_at = row.superseded = row.progress = None
     row.void_told, row.progress_message = False, ""
-    if row.task_type == DELETE:
+    if row.task_type == DELETE and node.finalizers != "[]":
         uow.save_task(row)
         return
     if state.is_deleting(node) or node.frozen_until is not None:
@@ -112,7 +135,7 @@ def requeue(uow: UnitOfWork, node: Node, row: TaskRow, *, keep: bool) -> None:
 
 
 def release_teardown(uow: UnitOfWork, node: Node) -> None:
-    """The reconcile task is out of the way of the resource's removal."""
+    """A task is out of the way of the resource's removal."""
     if state.is_deleting(node):
         uow.recheck(edges.REMOVAL, node.id)
 
@@ -178,9 +201,8 @@ def _end_run(uow: UnitOfWork, node: Node, row: TaskRow) -> None:
 
 
 def _torn_down(uow: UnitOfWork, node: Node, row: TaskRow) -> None:
-    kind = uow.kinds.get(row.pair)
-    gone = set(kind.finalizers if kind else ())
-    node.finalizers = json.dumps([name for name in json.loads(node.finalizers) if name not in gone])
+    """Its finalizer is the resource's only one, also when the kind has renamed it since."""
+    node.finalizers = "[]"
     state.succeed(node)
     uow.remove_task(row)
     uow.recheck(edges.REMOVAL, node.id)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from stdworker.engine.reconcile import schedule, state
 from stdworker.engine.reconcile.unit import UnitOfWork
-from stdworker.engine.store import catalog, nodes
+from stdworker.engine.store import catalog, edges, nodes
 from stdworker.model.kind import KindVersion
 
 PIECE_RESOURCES = 500
@@ -18,7 +18,10 @@ def advance(uow: UnitOfWork) -> bool:
     subject, after = sweep
     ids = _piece(uow, subject, after)
     for node in uow.lock(ids):
-        uow.request(node, schedule.REMOVAL if state.is_deleting(node) and node.finalizers != "[]" else schedule.CONFIG)
+        if state.is_deleting(node):
+            uow.recheck(edges.REMOVAL, node.id)
+        else:
+            uow.request(node, schedule.CONFIG)
     catalog.move_sweep(uow.db, subject, ids[-1] if len(ids) == PIECE_RESOURCES else None)
     return True
 

@@ -2,8 +2,9 @@
 
 import pytest
 
+from stdworker.engine.store.records import KindPolicy
 from stdworker.errors import Conflict, Retry, Terminal
-from stdworker.model.kind import Stage
+from stdworker.model.kind import KindVersion, Stage
 from stdworker.model.outcome import Outcome
 
 TEARDOWN = {"name": "drop", "trigger": "deleteRequested", "emits": ["finalizer"]}
@@ -116,6 +117,126 @@ def test_force_skips_the_teardown_and_is_an_event(vm):
     vm.delete("vm/v", force=True)
     assert not vm.exists("vm/v")
     assert "DeleteForced" in [event.type for event in vm.events("vm/v")]
+
+
+def test_force_ends_a_teardown_that_runs_and_names_what_was_skipped(vm):
+    vm.apply("vm", "v")
+    vm.work()
+    vm.delete("vm/v")
+    claim = vm.claim_one()
+    vm.delete("vm/v", force=True)
+    assert [void.lease for void in vm.do(vm.engine.voided("broker"))] == [claim.lease]
+    vm.settle(claim, error="cancelled", released=True)
+    assert not vm.exists("vm/v")
+    [skipped] = [event for event in vm.events("vm/v") if event.type == "TeardownSkipped"]
+    assert "vm/teardown" in skipped.message
+
+
+def test_force_skips_the_teardowns_of_all_that_goes_with_it(vm):
+    vm.composite("stack", TEARDOWN, finalizer_name="stack/teardown")
+    vm.apply("stack", "s", {"children": [["vm/a"], ["vm/b"]], "edges": [["vm/b", "vm/a"]]})
+    vm.work()
+    vm.delete("stack/s")
+    vm.answer(vm.claim_one())
+    vm.delete("stack/s", force=True)
+    assert vm.work() == []
+    assert vm.find() == []
+    assert [str(e.ref) for e in vm.events() if e.type == "TeardownSkipped"] == ["stack/s", "vm/a"]
+
+
+def torn_down(vm, times, **failure):
+    """A resource whose teardown failed so often in a row; in how many seconds it is tried again."""
+    vm.apply("vm", "v")
+    vm.work()
+    vm.delete("vm/v")
+    for _ in range(times):
+        vm.clock.advance(400)
+        vm.settle(vm.claim_one(), error="still attached", **failure)
+    return (vm.get("vm/v").next_attempt_at_ms - vm.clock.now_ms()) / 1000
+
+
+def test_a_teardown_that_says_that_it_cannot_succeed_is_tried_again_at_the_cap(vm):
+    assert torn_down(vm, 1, terminal=True) == 300
+
+
+def test_a_teardown_at_its_kinds_limit_is_tried_again_at_the_cap(vm):
+    vm.do(vm.engine.set_policy(KindVersion("vm"), KindPolicy(max_transient_attempts=2), "test"))
+    assert torn_down(vm, 2) == 300
+
+
+def test_a_teardown_keeps_failing_visibly_and_counts_its_attempts(vm):
+    assert torn_down(vm, 3) <= 8
+    record = vm.get("vm/v")
+    assert (record.phase, record.failure_message, record.failure_attempts) == ("Deleting", "still attached", 3)
+    assert vm.condition("vm/v", "Ready").message == "still attached"
+
+
+def test_a_failure_from_before_the_deletion_is_not_the_teardowns(vm):
+    vm.apply("vm", "v")
+    vm.settle(vm.claim_one(), error="no such region", terminal=True)
+    vm.delete("vm/v")
+    record = vm.get("vm/v")
+    assert (record.failure_message, record.failure_attempts) == ("", 0)
+
+
+def test_a_task_that_fails_while_its_resource_is_deleted_is_not_a_failed_teardown(vm):
+    vm.apply("vm", "v")
+    running = vm.claim_one()
+    vm.delete("vm/v")
+    vm.settle(running, error="the disk is full")
+    assert vm.get("vm/v").failure_message == ""
+    assert vm.work() == ["delete vm/v"]
+
+
+def test_an_edit_of_the_config_tries_a_failed_teardown_again_at_once(vm):
+    torn_down(vm, 1, terminal=True)
+    put = vm.engine.put_config
+    vm.do(put("d", KindVersion("vm"), is_default=True, spec=None, bundle=b"1", actor="test"))
+    assert vm.work() == ["delete vm/v"]
+    assert not vm.exists("vm/v")
+
+
+def test_an_edit_of_the_config_while_the_teardown_runs_counts_for_the_next_attempt(vm):
+    vm.apply("vm", "v")
+    vm.work()
+    vm.delete("vm/v")
+    claim = vm.claim_one()
+    put = vm.engine.put_config
+    vm.do(put("d", KindVersion("vm"), is_default=True, spec=None, bundle=b"1", actor="test"))
+    vm.rest()
+    vm.settle(claim, error="wrong password", terminal=True)
+    assert vm.claim_one().stage == Stage.DELETE
+
+
+def test_neither_an_edit_nor_a_reconcile_runs_an_owners_teardown_before_its_childrens(vm):
+    vm.composite("stack", TEARDOWN, finalizer_name="stack/teardown")
+    vm.apply("stack", "s", {"children": [["vm/a"]]})
+    vm.work()
+    vm.delete("stack/s")
+    vm.again("stack/s")
+    put = vm.engine.put_config
+    vm.do(put("d", KindVersion("stack"), is_default=True, spec=None, bundle=b"1", actor="test"))
+    vm.rest()
+    assert vm.work() == ["delete vm/a", "delete stack/s"]
+
+
+def test_a_kind_that_has_renamed_its_finalizer_still_tears_down(vm):
+    vm.apply("vm", "v")
+    vm.work()
+    vm.delete("vm/v")
+    make = {"name": "make", "trigger": "specChange", "emits": ["status"]}
+    vm.kind("vm", make, TEARDOWN, finalizer_name="vm/other")
+    assert vm.work() == ["delete vm/v"]
+    assert not vm.exists("vm/v")
+
+
+def test_a_kind_that_has_lost_its_teardown_holds_no_resource_back(vm):
+    vm.apply("vm", "v")
+    vm.work()
+    vm.delete("vm/v")
+    vm.leaf("vm")
+    assert vm.work() == []
+    assert not vm.exists("vm/v")
 
 
 def test_an_owners_teardown_waits_for_its_childrens(vm):

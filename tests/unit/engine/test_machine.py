@@ -18,6 +18,8 @@ from stdworker.errors import Conflict
 from stdworker.model.kind import KindVersion
 from stdworker.model.outcome import Condition, Outcome
 
+MAKE = {"name": "make", "trigger": "specChange", "emits": ["status", "conditions"]}
+DROP = {"name": "drop", "trigger": "deleteRequested", "emits": ["finalizer"], "finalizer": "drop"}
 SUM = {"name": "sum", "trigger": "childrenSettled", "emits": ["status"]}
 ROOTS = ["group/g", "tree/t", "leaf/lone"]
 CHILDREN = ["a", "b", "c"]
@@ -25,6 +27,10 @@ EXAMPLES, STEPS = 60, 30
 
 numbers = st.integers(0, 2)
 some_children = st.lists(st.sampled_from(CHILDREN), unique=True, min_size=1)
+
+
+def child_name(prefix, child):
+    return f"{'vm' if child == 'b' else 'leaf'}/{prefix}{child}"
 
 
 class Machine(RuleBasedStateMachine):
@@ -37,7 +43,8 @@ class Machine(RuleBasedStateMachine):
         self.world = self.opened.__enter__()
         self.world.leaf()
         self.world.composite()
-        self.world.composite("tree", SUM)
+        self.world.composite("tree", SUM, DROP)
+        self.world.kind("vm", MAKE, DROP)
         self.claims: list = []
         self.landed: Counter = Counter()
 
@@ -61,12 +68,12 @@ class Machine(RuleBasedStateMachine):
         if self.world.exists(root):
             self.world.delete(root, force=force)
 
-    @rule(name=st.sampled_from([f"leaf/{p}{c}" for p in ("", "t-") for c in CHILDREN] + ["group/inner"]))
+    @rule(name=st.sampled_from([child_name(p, c) for p in ("", "t-") for c in CHILDREN] + ["group/inner"]))
     def delete_a_child(self, name):
         if self.world.exists(name):
             self.world.delete(name)
 
-    @rule(name=st.sampled_from(["group/g", "leaf/a", "leaf/t-a"]))
+    @rule(name=st.sampled_from(["group/g", "tree/t", "leaf/a", "leaf/t-a", "vm/b"]))
     def reconcile(self, name):
         if self.world.exists(name):
             self.world.again(name)
@@ -81,7 +88,11 @@ class Machine(RuleBasedStateMachine):
 
     @rule(credit=st.integers(1, 3))
     def claim(self, credit):
-        self.claims += self.world.claim(credit)
+        claims = self.world.claim(credit)
+        for claim in claims:
+            if claim.stage == "delete":
+                assert self.world.find(owners=[claim.resource.ref]) == []
+        self.claims += claims
 
     @precondition(lambda self: self.claims)
     @rule(data=st.data(), ending=st.sampled_from(["ok", "ok", "sick", "null", "transient", "terminal", "released"]))
@@ -127,7 +138,8 @@ class Machine(RuleBasedStateMachine):
     def comes_to_rest(self):
         """When workers succeed from now on, all that is left becomes Ready."""
         world = self.world
-        world.on("leaf", lambda claim: self.leaf_outcome(claim, "ok"))
+        for kind in ("leaf", "vm"):
+            world.on(kind, lambda claim: self.leaf_outcome(claim, "ok"))
         for claim in self.claims:
             world.do(world.engine.release([claim.lease], "broker", counted=False))
         for record in world.find():
@@ -148,7 +160,7 @@ class Machine(RuleBasedStateMachine):
 
     @staticmethod
     def group_spec(prefix, children, number, chained):
-        names = [f"leaf/{prefix}{child}" for child in children]
+        names = [child_name(prefix, child) for child in children]
         flows = [["/from", "/id"]]
         edges = [[b, a, flows] for a, b in itertools.pairwise(names)] if chained else []
         return {"children": [[name, {"n": number}] for name in names], "edges": edges}
