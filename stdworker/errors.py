@@ -8,7 +8,8 @@ Two questions place a class: who must act, and is it worth trying again?
     │   ├── ConfigKeyError              a key that no launch config has, with the nearest one
     │   └── ManifestError               a kind manifest that breaks a rule, all violations at once
     ├── PluginError                     plugin author: a plugin can't be loaded or clashes with another
-    ├── StoreError                      operator: the engine's database can't be used
+    ├── StoreError                      operator: the engine's database failed
+    │   └── StoreUnavailable            it can't be used now, whatever is asked of it
     ├── RequestError                    caller: the engine can't do what was asked
     │   ├── NotFound                    no such thing
     │   ├── Conflict                    the thing's state, or its owner, stands against it
@@ -48,6 +49,7 @@ __all__ = [
     "SettingsError",
     "StdworkerError",
     "StoreError",
+    "StoreUnavailable",
     "TaskFailure",
     "Terminal",
     "without_user",
@@ -148,6 +150,12 @@ class StoreError(StdworkerError):
     """The engine's database can't be opened, read or written; nothing of the transaction is stored."""
 
     code = "store_failed"
+
+
+class StoreUnavailable(StoreError):
+    """The database can't be used now (full, locked, damaged, unreachable): no single request is at fault."""
+
+    code = "store_unavailable"
 
 
 class RequestError(StdworkerError):

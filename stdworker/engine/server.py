@@ -131,6 +131,7 @@ def engine_options(settings: ServeSettings) -> EngineOptions:
         retry_cap_seconds=settings.retry_cap_seconds,
         events_keep=settings.events_keep,
         events_keep_seconds=settings.events_keep_seconds,
+        sqlite_synchronous=settings.sqlite_synchronous,
     )
 
 

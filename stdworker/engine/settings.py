@@ -10,6 +10,7 @@ from stdworker.errors import SettingsError
 from stdworker.model.settings import LOG_FORMATS, LOG_LEVELS, Environment
 
 DATABASE_SCHEMES = ("sqlite:///", "postgresql://")
+SYNCHRONOUS = ("normal", "full")
 
 
 @dataclass(frozen=True)
@@ -22,6 +23,7 @@ class ServeSettings:
     """
 
     database_url: str = "sqlite:///converge.db"
+    sqlite_synchronous: str = "normal"
     rest: tuple[str, int] = ("127.0.0.1", 8080)
     allowed_hosts: tuple[str, ...] = ()
     broker: str = "127.0.0.1:9090"
@@ -43,6 +45,7 @@ class ServeSettings:
         assert listen is not None
         return cls(
             database_url=_database_url(environment),
+            sqlite_synchronous=environment.choice("SQLITE_SYNCHRONOUS", cls.sqlite_synchronous, SYNCHRONOUS),
             rest=listen,
             allowed_hosts=environment.names("ALLOWED_HOSTS", cls.allowed_hosts),
             broker=_broker_address(environment),

@@ -84,13 +84,10 @@ async def livez() -> Response:
 
 @_probes.get("/readyz")
 async def readyz(engine: InEngine, request: Request) -> Response:
-    """Ready means that the store answers and the process isn't on its way out."""
+    """Ready means that the store can be used and the process isn't on its way out."""
     if request.app.state.draining:
         raise problems.Refused(503, "draining", "the engine is shutting down")
-    try:
-        await engine.ping()
-    except Exception as error:
-        raise problems.Refused(503, "not_ready", f"the store doesn't answer: {error}") from error
+    await engine.ping()
     return PlainTextResponse("ok")
 
 

@@ -97,7 +97,7 @@ def _value_at(body: bytes, pointer: str) -> Any:
 async def _on_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, errors.StdworkerError)
     told = problem_of(error, request.url.path, getattr(request.state, "body", b""))
-    if told.status >= 500:
+    if told.status >= 500 and not isinstance(error, errors.StoreUnavailable):  # the engine's log has it, once
         _log.error("%s %s: %s", request.method, request.url.path, error)
     return respond(told)
 

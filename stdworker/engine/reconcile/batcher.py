@@ -1,7 +1,8 @@
 """Group commit: what arrives while a transaction runs is committed together in the next.
 
 Calls come from the event loop and run on writer threads, one for each transaction that the database lets
-write at a time. A batch that fails is run again call by call, so that each succeeds or fails alone.
+write at a time. A batch that fails is run again call by call, so that each succeeds or fails alone, unless the
+database can't be used: then all of it fails.
 """
 
 from __future__ import annotations
@@ -16,13 +17,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from stdworker.engine.reconcile.clock import Clock
+from stdworker.engine.reconcile.health import Health
 from stdworker.engine.reconcile.kinds import Kinds
 from stdworker.engine.reconcile.positions import Positions
 from stdworker.engine.reconcile.unit import Limits, UnitOfWork
 from stdworker.engine.reconcile.watch import TOPICS, Hint, Watches, encode
 from stdworker.engine.store import catalog
 from stdworker.engine.store.contract import Connection, Database
-from stdworker.errors import StdworkerError, StoreError
+from stdworker.errors import StdworkerError, StoreError, StoreUnavailable
 
 log = logging.getLogger(__name__)
 
@@ -65,6 +67,7 @@ class Batcher:
     follow_up: Verb
     source: str
     """Marks what this engine announces, so that it does not listen to itself."""
+    health: Health = field(default_factory=Health)
     _loop: asyncio.AbstractEventLoop = field(default_factory=asyncio.get_running_loop)
     _pending: deque[Call] = field(default_factory=deque)
     _arrived: threading.Condition = field(default_factory=threading.Condition)
@@ -148,11 +151,16 @@ class Batcher:
         try:
             answers, hints, follow_up = self._transact(connection, batch)
         except Exception as error:
-            if len(batch) > 1:
+            told = error if isinstance(error, StdworkerError) else self.database.explain(error)
+            if isinstance(told, StoreUnavailable):
+                self.health.failed(told)
+            elif len(batch) > 1:
                 for call in batch:
                     self._run(connection, [call])
                 return
-            answers, hints, follow_up = [(batch[0], self._verdict(batch[0], error))], set(), False
+            elif told is not error:
+                log.error("%s failed", batch[0].verb.name, exc_info=error)
+            answers, hints, follow_up = [(call, told) for call in batch], set(), False
         if follow_up:
             self.follow()
         self._answer(answers, hints)
@@ -203,12 +211,6 @@ class Batcher:
         if catalog.revision(connection) != self._kinds.revision:
             self._kinds = Kinds.read(connection, self._kinds)
         return self._kinds
-
-    def _verdict(self, call: Call, error: Exception) -> Exception:
-        if isinstance(error, StdworkerError):
-            return error
-        log.error("%s failed", call.verb.name, exc_info=error)
-        return StoreError(self.database.describe(error))
 
     def _answer(self, answers: list[tuple[Call, Any]], hints: set[Hint]) -> None:
         self._loop.call_soon_threadsafe(self._deliver, answers, hints)

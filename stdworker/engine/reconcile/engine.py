@@ -39,7 +39,7 @@ from stdworker.engine.store.records import (
     VoidedLease,
     Want,
 )
-from stdworker.errors import RequestError, SettingsError, StdworkerError, StoreError
+from stdworker.errors import RequestError, SettingsError, StdworkerError, StoreError, StoreUnavailable
 from stdworker.model.json_text import RawJson
 from stdworker.model.kind import KindVersion
 from stdworker.model.resource import Ref
@@ -59,6 +59,7 @@ class EngineOptions:
     retry_cap_seconds: float = 300.0
     events_keep: int = 100_000
     events_keep_seconds: float = 720 * 3600.0
+    sqlite_synchronous: str = "normal"
 
 
 _DEFAULTS = EngineOptions()
@@ -74,6 +75,7 @@ class Engine:
         self._watches = Watches()
         self._id = secrets.token_hex(8)
         self._batcher = Batcher(database, clock, limits, self._watches, verbs.FOLLOW_UP, self._id)
+        self.health = self._batcher.health
         self._loop = asyncio.get_running_loop()
         self._stop_listening = database.listen(self._hear)
         self._readers = ThreadPoolExecutor(READERS, thread_name_prefix="engine-reader")
@@ -87,7 +89,7 @@ class Engine:
 
         Raises SettingsError for a URL of another form, StoreError when the database can't be used.
         """
-        database = open_database(database_url)
+        database = open_database(database_url, synchronous=options.sqlite_synchronous)
         await asyncio.to_thread(database.migrate)
         engine = cls(database, options, clock or SystemClock())
         engine._batcher.start()
@@ -109,7 +111,7 @@ class Engine:
                     return
                 rows_max = min(rows_max * 2, recheck.BATCH_ROWS)
             except StoreError as error:
-                if error.code == "engine_closed":
+                if error.code == "engine_closed" or isinstance(error, StoreUnavailable):
                     raise
                 if rows_max == 1 and not await self._batcher.call(verbs.SET_ASIDE, error.message):
                     raise
@@ -266,8 +268,15 @@ class Engine:
         return await self.read(readings.members)
 
     async def ping(self) -> None:
-        """Raises StoreError when the database doesn't answer."""
+        """Raises StoreError when the database can't be read, or the last write showed that it can't be written."""
+        if outage := self.health.outage:
+            raise outage
         await self.read(readings.ping)
+
+    async def probe(self) -> None:
+        """Write something, which ends an outage if it succeeds. Raises StoreError if not."""
+        await self._batcher.call(verbs.PROBE, None)
+        self.health.works()
 
     # ---- reading ----
 
@@ -284,15 +293,18 @@ class Engine:
         except StdworkerError:
             raise
         except Exception as error:
-            raise StoreError(self._database.describe(error)) from error
+            told = self._database.explain(error)
+            if isinstance(told, StoreUnavailable):
+                self.health.failed(told)
+            raise told from error
 
 
-def open_database(url: str) -> Database:
+def open_database(url: str, *, synchronous: str = "normal") -> Database:
     scheme, _, rest = url.partition("://")
     if scheme == "sqlite" and rest.startswith("/") and rest not in ("/", "/:memory:"):
         from stdworker.engine.store.sqlite import SqliteDatabase
 
-        return SqliteDatabase(Path(rest[1:]))
+        return SqliteDatabase(Path(rest[1:]), synchronous=synchronous)
     if scheme in ("postgresql", "postgres"):
         from stdworker.engine.store.postgres import PostgresDatabase
 

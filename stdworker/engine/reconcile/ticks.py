@@ -16,7 +16,7 @@ from stdworker.engine.reconcile.watch import Hint, Watches
 from stdworker.engine.store import catalog, tasks
 from stdworker.engine.store.contract import Connection
 from stdworker.engine.store.tasks import LeaseRow
-from stdworker.errors import StdworkerError
+from stdworker.errors import StdworkerError, StoreUnavailable
 from stdworker.model.kind import KindVersion
 
 if TYPE_CHECKING:
@@ -26,6 +26,7 @@ log = logging.getLogger(__name__)
 
 DUE_SECONDS = 0.25
 FOLLOW_SECONDS = 5.0
+PROBE_SECONDS = 1.0
 PRUNE_SECONDS = 60.0
 CHECKPOINT_SECONDS = 0.5
 PRUNE_EVENTS_MAX = 10_000
@@ -48,10 +49,14 @@ class Reaper:
     def sweep_seconds(self) -> float:
         return self._liveness_seconds / SWEEPS_PER_WINDOW
 
+    def start_over(self) -> None:
+        """Signs of life could not be stored."""
+        self._seen.clear()
+
     def silent(self, leases: list[LeaseRow], now: float) -> list[LeaseRow]:
         """Those of the present leases that were not renewed for the whole window."""
         if self._last is not None and now - self._last > 2 * self.sweep_seconds:
-            self._seen.clear()
+            self.start_over()
         self._last = now
         seen: dict[tuple[int, str], tuple[int, float]] = {}
         lost = []
@@ -77,7 +82,7 @@ class Ticks:
 
     async def run(self) -> None:
         async with asyncio.TaskGroup() as group:
-            for tick in (self.follow, self.hint_due, self.reap, self.prune, self.checkpoint):
+            for tick in (self.follow, self.hint_due, self.probe, self.reap, self.prune, self.checkpoint):
                 group.create_task(self._repeat(tick))
 
     def stop(self) -> None:
@@ -96,12 +101,21 @@ class Ticks:
         return DUE_SECONDS
 
     async def reap(self) -> float:
+        if self._engine.health.outage:
+            self._reaper.start_over()
+            return self._reaper.sweep_seconds
         leases = await self._engine.read(tasks.leases)
         silent = self._reaper.silent(leases, self._clock.monotonic())
         if silent:
             lost = await self._batcher.call(verbs.REAP, silent)
             log.warning("took back %d leases that no worker attested", lost)
         return self._reaper.sweep_seconds
+
+    async def probe(self) -> float:
+        """Reads may work and commits of nothing succeed while the disk is full: only a write ends an outage."""
+        if self._engine.health.outage:
+            await self._engine.probe()
+        return PROBE_SECONDS
 
     async def prune(self) -> float:
         options = self._engine.options
@@ -118,6 +132,8 @@ class Ticks:
         while not self._stop.is_set():
             try:
                 seconds = await tick()
+            except StoreUnavailable:
+                seconds = PROBE_SECONDS
             except StdworkerError as error:
                 log.error("a tick failed and will be repeated: %s", error)
                 seconds = FOLLOW_SECONDS

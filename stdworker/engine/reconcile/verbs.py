@@ -10,7 +10,7 @@ from typing import Any
 from stdworker.engine.reconcile import apply, configs, leases, publish, recheck, settle, sweeps
 from stdworker.engine.reconcile.batcher import Verb
 from stdworker.engine.reconcile.unit import UnitOfWork
-from stdworker.engine.store import events, members
+from stdworker.engine.store import catalog, events, members
 
 MEMBER_KEPT_MS = 60_000  # a process that was killed is shown as lost for so long
 
@@ -73,6 +73,11 @@ def _prune(uow: UnitOfWork, calls: list[Any]) -> list[int]:
     return [events.prune(uow.db, keep, uow.now_ms - keep_ms, limit) for keep, keep_ms, limit in calls]
 
 
+def _probe(uow: UnitOfWork, calls: list[Any]) -> list[None]:
+    catalog.probe(uow.db)
+    return [None] * len(calls)
+
+
 def _report_member(uow: UnitOfWork, calls: list[Any]) -> list[None]:
     for member in calls:
         members.save(uow.db, member, uow.now_ms)
@@ -115,6 +120,7 @@ REAP = Verb("reap", lambda uow, calls: [leases.reap(uow, silent) for silent in c
 REPORT_MEMBER = Verb("report member", _report_member, alone=True)
 REMOVE_MEMBER = Verb("remove member", _remove_member, alone=True)
 PRUNE = Verb("prune", _prune, alone=True)
+PROBE = Verb("probe", _probe, alone=True)
 RECONCILE = Verb("reconcile", _each(apply.reconcile), alone=True)
 DELETE = Verb("delete", _each(lambda uow, ref, force: apply.delete(uow, ref, force=force)), alone=True)
 PUBLISH_KIND = Verb("publish kind", _each(publish.publish), alone=True)

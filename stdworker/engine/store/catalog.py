@@ -26,6 +26,10 @@ _BUMP = (
     "INSERT INTO default_revisions (kind, kind_version, revision) VALUES (:kind, :version, 1)"
     " ON CONFLICT (kind, kind_version) DO UPDATE SET revision = default_revisions.revision + 1"
 )
+_COUNT_PROBE = (
+    "INSERT INTO counters (name, value) VALUES ('probes', 1)"
+    " ON CONFLICT (name) DO UPDATE SET value = counters.value + 1"
+)
 _COUNT_UP = "UPDATE counters SET value = value + 1 WHERE name = :name"
 _COUNT_PHASES = insert(
     "phase_counts",
@@ -38,6 +42,11 @@ _SWEEP = upsert("sweeps", ("subject",), ("subject", "after_id"))
 def revision(db: Connection) -> int:
     """Rises whenever a kind or a default config changes: what a cache of them is as new as."""
     return int(db.fetch("SELECT value FROM counters WHERE name = 'catalog'")[0][0])
+
+
+def probe(db: Connection) -> None:
+    """Change something: a row that stays the same would not be written."""
+    db.run(_COUNT_PROBE)
 
 
 def kinds(db: Connection) -> list[KindRow]:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from stdworker.engine.store.sql import Write
+from stdworker.errors import StoreError
 
 Row = tuple[Any, ...]
 
@@ -76,6 +77,6 @@ class Database(Protocol):
         """Did the transaction lose a race that it may win when it is run again?"""
         ...
 
-    def describe(self, error: Exception) -> str:
-        """One sentence for an operator."""
+    def explain(self, error: BaseException) -> StoreError:
+        """The error for an operator; StoreUnavailable when the database can't be used, whatever is asked of it."""
         ...

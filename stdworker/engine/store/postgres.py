@@ -14,7 +14,7 @@ import sqlalchemy
 from stdworker.engine.store import migrate
 from stdworker.engine.store.contract import Row
 from stdworker.engine.store.sql import Write, bound, spell, typed
-from stdworker.errors import Invalid
+from stdworker.errors import Invalid, StoreError, StoreUnavailable
 
 WRITERS = 3
 CONNECT_SECONDS = 10
@@ -187,7 +187,7 @@ class PostgresDatabase:
             "begin",
             lambda connection: connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({MIGRATION_LOCK})"),
         )
-        migrate.upgrade(engine, "the Postgres database")
+        migrate.upgrade(engine, self.explain, "the Postgres database")
 
     def connect(self, *, read_only: bool = False) -> PostgresConnection:
         return PostgresConnection(self.url, read_only=read_only)
@@ -197,8 +197,10 @@ class PostgresDatabase:
         listener.start()
         return listener.stop
 
-    def is_retryable(self, error: Exception) -> bool:
+    def is_retryable(self, error: BaseException) -> bool:
         return isinstance(error, _RETRYABLE)
 
-    def describe(self, error: Exception) -> str:
-        return f"the Postgres database failed: {error}"
+    def explain(self, error: BaseException) -> StoreError:
+        if isinstance(error, psycopg.OperationalError) and not self.is_retryable(error):
+            return StoreUnavailable(f"the Postgres database can't be used: {error}")
+        return StoreError(f"the Postgres database failed: {error}")

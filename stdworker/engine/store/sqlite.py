@@ -11,12 +11,13 @@ from typing import Any
 
 import sqlalchemy
 
-from stdworker.engine.store import migrate
+from stdworker.engine.store import migrate, sqlite_failures
 from stdworker.engine.store.contract import Row
 from stdworker.engine.store.sql import Write, bound, spell
 from stdworker.errors import StoreError
 
-BUSY_SECONDS = 30.0
+BUSY_SECONDS = 10.0  # less than a request may take: whoever waits hears the reason
+MIGRATING_BUSY_SECONDS = 30.0
 BUSY_LOOK_SECONDS = 0.005
 CACHE_KIB = 65_536
 CHECKPOINT_PAGES = 16_000  # a commit moves the log only when `checkpoint` fell behind
@@ -57,11 +58,11 @@ def _write_sql(write: Write) -> str:
 
 
 class SqliteConnection:
-    def __init__(self, path: Path, *, read_only: bool) -> None:
+    def __init__(self, path: Path, *, read_only: bool, synchronous: str) -> None:
         self._db = sqlite3.connect(
             path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False, cached_statements=512
         )
-        self._db.execute("PRAGMA synchronous = NORMAL")
+        self._db.execute(f"PRAGMA synchronous = {synchronous}")
         self._db.execute(f"PRAGMA cache_size = -{CACHE_KIB if not read_only else CACHE_KIB // 8}")
         self._db.execute("PRAGMA temp_store = MEMORY")
         self._db.execute(f"PRAGMA wal_autocheckpoint = {CHECKPOINT_PAGES}")
@@ -115,19 +116,22 @@ class SqliteDatabase:
     shared = False
     writers = 1
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, synchronous: str = "normal") -> None:
+        """`synchronous`: `full` reaches the disk at each commit; `normal` may lose the last ones to a power cut."""
         self.path = path
+        self._synchronous = synchronous
 
     def migrate(self) -> None:
-        if not self.path.parent.is_dir():
-            raise StoreError(f"the folder of the database {self.path} does not exist", hint="create it first")
         engine = sqlalchemy.create_engine(f"sqlite:///{self.path}", poolclass=sqlalchemy.NullPool)
         sqlalchemy.event.listen(engine, "connect", _prepare)
         sqlalchemy.event.listen(engine, "begin", lambda connection: connection.exec_driver_sql("BEGIN IMMEDIATE"))
-        migrate.upgrade(engine, f"the database {self.path}")
+        migrate.upgrade(engine, self.explain, f"the database {self.path}")
 
     def connect(self, *, read_only: bool = False) -> SqliteConnection:
-        return SqliteConnection(self.path, read_only=read_only)
+        try:
+            return SqliteConnection(self.path, read_only=read_only, synchronous=self._synchronous)
+        except sqlite3.Error as error:
+            raise self.explain(error) from error
 
     def listen(self, hear: Callable[[str], None]) -> Callable[[], None]:
         return lambda: None
@@ -135,20 +139,20 @@ class SqliteDatabase:
     def is_retryable(self, error: Exception) -> bool:
         return False
 
-    def describe(self, error: Exception) -> str:
-        return f"the database {self.path} failed: {error}"
+    def explain(self, error: BaseException) -> StoreError:
+        return sqlite_failures.explain(error, self.path, BUSY_SECONDS)
 
 
 def _prepare(connection: sqlite3.Connection, record: object) -> None:
     connection.isolation_level = None
-    connection.execute(f"PRAGMA busy_timeout = {int(BUSY_SECONDS * 1000)}")
+    connection.execute(f"PRAGMA busy_timeout = {int(MIGRATING_BUSY_SECONDS * 1000)}")
     connection.execute("PRAGMA foreign_keys = OFF")
     _use_wal(connection)
 
 
 def _use_wal(connection: sqlite3.Connection) -> None:
     """The one statement that SQLite refuses at once, whatever the busy timeout, when another connection is at it."""
-    deadline = time.monotonic() + BUSY_SECONDS
+    deadline = time.monotonic() + MIGRATING_BUSY_SECONDS
     while True:
         try:
             connection.execute("PRAGMA journal_mode = WAL")

@@ -195,8 +195,8 @@ def test_a_database_that_can_not_be_reached_is_one_clear_error(tmp_path):
             await Engine.open(url)
 
     asyncio.run(scenario(f"sqlite:///{tmp_path}/no/such.db", "does not exist"))
-    asyncio.run(scenario(f"sqlite:///{tmp_path}", "can't be opened"))
-    asyncio.run(scenario("postgresql://nobody@127.0.0.1:1/none", "can't be opened"))
+    asyncio.run(scenario(f"sqlite:///{tmp_path}", "is a folder"))
+    asyncio.run(scenario("postgresql://nobody@127.0.0.1:1/none", "can't be used"))
 
 
 def test_names_and_messages_of_any_text_are_found_again(database_url):

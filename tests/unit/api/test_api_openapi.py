@@ -6,6 +6,8 @@ import re
 import jsonschema
 import pytest
 
+from stdworker.errors import StoreUnavailable
+
 pytestmark = pytest.mark.anyio
 
 
@@ -95,11 +97,12 @@ async def test_the_probes_answer_and_metrics_count_requests_by_route(api, leaf):
 
 async def test_an_engine_whose_store_is_gone_is_not_ready(api, engine, monkeypatch):
     async def gone():
-        raise OSError("disk gone")
+        raise StoreUnavailable("disk gone", code="store_full")
 
     monkeypatch.setattr(engine, "ping", gone)
     answer = await api.get("http://localhost/readyz")
-    assert (answer.status_code, "disk gone" in answer.json()["detail"]) == (503, True)
+    told = answer.json()
+    assert (answer.status_code, told["detail"], told["type"]) == (503, "disk gone", "urn:converge:problem:store_full")
 
 
 async def test_the_version_says_what_answers(api):
