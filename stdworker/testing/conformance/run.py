@@ -16,6 +16,7 @@ from stdworker.model.kind import KindVersion
 from stdworker.model.kind_file import KindFile
 from stdworker.plugins.program_kinds import kind_file_of
 from stdworker.testing.conformance.cases import CASES
+from stdworker.testing.conformance.cases.cleaning import clean_up
 from stdworker.testing.conformance.exchange import Ending
 from stdworker.testing.conformance.lab import Lab
 from stdworker.testing.conformance.probe import Probe, probe
@@ -106,9 +107,10 @@ async def _check(subject: Subject, only: Sequence[str], skip: Sequence[str], on_
 
 
 def _cases(lab: Lab, only: Sequence[str], skip: Sequence[str], first: Probe) -> list[Case]:
-    """Those asked for, else those of the mode; and always the one that fails at first sight."""
+    """Those asked for, else those of the mode; always what fails at first sight, and what tidies up."""
     cases = [case for case in chosen(CASES, only, skip) if only or lab.launch.mode in case.modes]
-    return [case for case in CASES if case in cases or (case.id == first.blame and case.id not in skip)]
+    always = first.blame or (clean_up.id if lab.subject.deleter else "")
+    return [case for case in CASES if case in cases or (case.id == always and case.id not in skip)]
 
 
 async def _described(command: str, arguments: Sequence[str], kind: KindVersion | None) -> KindFile | None:

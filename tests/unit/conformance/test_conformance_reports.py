@@ -62,7 +62,9 @@ def test_what_only_a_pipe_can_do_again_is_a_pipe(oneshot):
 
 
 def test_the_json_document_has_a_stable_shape(oneshot):
-    report = conformance.check(oneshot(before="echo working"), specs=[{"name": "Ada"}], only=["stray-output", "flush"])
+    report = conformance.check(
+        oneshot(before="echo working"), specs=[{"name": "Ada"}], only=["stray-output", "flush"], skip=["clean-up"]
+    )
 
     document = json.loads(json.dumps(conformance.as_document(report)))
 
@@ -245,8 +247,32 @@ def test_no_report_and_no_command_shows_a_secret_of_the_config(oneshot):
     dump = """printf '%s %s' "$request" "$DB_PASSWORD" >&2; printf '%s %s\\n' "$request" "$DB_PASSWORD"; """
     program = oneshot(before=dump + "case $request in *x_check*) exit 1 ;; esac")
 
-    report = conformance.check(program, config=config, only=["stray-output", "unknown-fields"])
+    report = conformance.check(program, config=config, only=["stray-output", "unknown-fields"], skip=["clean-up"])
 
     assert [str(result.verdict) for result in report.results] == ["warn", "fail"]
     shown = [conformance.as_text(report), str(conformance.as_document(report)), conformance.as_junit(report).decode()]
     assert not [word for word in ("swordfish", "hara", "hunter2") for text in shown if word in text]
+
+
+@pytest.mark.parametrize("options", [{}, {"only": ["unicode"]}, {"only": ["broken-pipe", "descendants"]}])
+@pytest.mark.parametrize("mode", ["oneshot", "stream"])
+def test_all_that_a_check_made_is_deleted_at_its_end(oneshot, stream, tmp_path, mode, options):
+    (tmp_path / "made").mkdir()
+    if mode == "oneshot":
+        name = """name=${request#*'"name":"'}; name=${name%%'"'*}; """
+        program = oneshot(
+            work=f"""case $request in *'"name":'*) {name}: >{tmp_path}/made/$name ;; esac""",
+            delete=f"{name}rm -f {tmp_path}/made/$name; echo '{{}}'; exit 0",
+        )
+    else:
+        announced = """print('{"hello": {"protocol": 1, "cancel": true}}', flush=True)"""
+        act = f"""
+        file = pathlib.Path({str(tmp_path / "made")!r}, message["name"])
+        file.unlink(missing_ok=True) if message["trigger"] == "deleteRequested" else file.touch()
+        put(message, answered(message))"""
+        program = stream(before=f"import pathlib\n{announced}", reply=act)
+
+    report = conformance.check(program, specs=[{"name": "Ada"}], **options)
+
+    assert report.passed, conformance.as_text(report)
+    assert list((tmp_path / "made").iterdir()) == []

@@ -60,7 +60,7 @@ async def sigterm(lab: Lab) -> Finding:
 async def broken_pipe(lab: Lab) -> Finding:
     async with lab.process() as peer:
         peer.close_output()
-        _, line = lab.line(lab.request("broken-pipe"))
+        _, line = lab.line_unjudged(lab.request("broken-pipe"))
         peer.write(line)
         peer.close_input()
         if await peer.ended(lab.grace_seconds):
@@ -82,7 +82,7 @@ async def leaves_nothing(lab: Lab) -> Finding:
         if lab.persistent:
             found = await lab.ask_in(peer, lab.request("descendants"))
         else:
-            _, line = lab.line(lab.request("descendants"))
+            _, line = lab.line_unjudged(lab.request("descendants"))
             peer.write(line)
             found = lab.seen(peer, line)
         peer.close_input()

@@ -116,7 +116,7 @@ async def _one_by_one(lab: Lab, requests: Sequence[ReactionRequest]) -> list[dic
 async def cancel(lab: Lab) -> Finding:
     async with lab.running() as peer:
         await _announced(lab, peer, "cancel")
-        request_id, line = lab.line(lab.request("cancel"))
+        request_id, line = lab.line_unjudged(lab.request("cancel"))
         peer.write(line + cancel_line(request_id))
         answered = await peer.until(lambda: any(a.id == request_id for a in peer.answers()), lab.grace_seconds)
         if not answered:
