@@ -78,7 +78,10 @@ def legal_kind(context: click.Context, parameter: click.Parameter, name: str) ->
     help="Make the folder NAME in here. [the current one]",
 )
 def new(language: str, name: str, mode: str | None, into: Path) -> None:
-    """Make a folder NAME with a kind to start from: its program, kind file, README and test."""
+    """Make a folder NAME with a kind to start from: its program, kind file, README and test.
+
+    Nothing is overwritten. Exit status 1 when the folder is there already, or can't be written.
+    """
     written = LANGUAGES[language]
     mode = mode or written.mode
     folder = into / name

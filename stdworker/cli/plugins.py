@@ -49,6 +49,8 @@ def kinds() -> None:
     """Print the kind files of all plugins and programs, one JSON document a line.
 
     An engine learns them by: stdworker kinds | conctl apply -f -
+
+    Exit status 1 when something is broken; what is fine is printed all the same.
     """
     settings = WorkerSettings.from_environment(os.environ, dials=False)
     found = Plugins.load(allowed=settings.plugins)
