@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shlex
 import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import click
@@ -43,6 +48,17 @@ class BadSetting(click.ClickException):
     exit_code = 2
 
 
+@contextmanager
+def _told() -> Iterator[None]:
+    """Our own errors end the command with their sentence."""
+    try:
+        yield
+    except SettingsError as error:
+        raise BadSetting(str(error)) from None
+    except StdworkerError as error:
+        raise click.ClickException(str(error)) from None
+
+
 @click.group(cls=CommandLine, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(stdworker.__version__, prog_name="converge")
 def cli() -> None:
@@ -66,14 +82,36 @@ def serve(**options: str | None) -> None:
         from stdworker.engine.settings import ServeSettings
     except ImportError as error:
         raise click.ClickException(f"{error}; the engine comes with: pip install 'stdworker[engine]'") from None
-    try:
+    with _told():
         settings = ServeSettings.from_environment({**os.environ, **given(options)})
         set_up_logging(settings.log_level, settings.log_format)
         raise SystemExit(asyncio.run(_serve(settings)))
-    except SettingsError as error:
-        raise BadSetting(str(error)) from None
-    except StdworkerError as error:
-        raise click.ClickException(str(error)) from None
+
+
+@cli.command()
+@click.argument("destination", metavar="DEST", type=click.Path(path_type=Path))
+@click.option("--overwrite", is_flag=True, help="Replace DEST if it is there.")
+@settings_options({"DATABASE_URL": VARIABLES["DATABASE_URL"]})
+def backup(destination: Path, overwrite: bool, **options: str | None) -> None:
+    """Copy the SQLite database to the file DEST, consistently and while an engine uses it.
+
+    An engine that is to go on from the copy is started with DATABASE_URL=sqlite:///DEST.
+    """
+    from stdworker.engine.reconcile.engine import open_database
+    from stdworker.engine.settings import ServeSettings
+    from stdworker.engine.store.backup import back_up
+    from stdworker.engine.store.sqlite import SqliteDatabase
+
+    begun = time.monotonic()
+    with _told():
+        url = ServeSettings.from_environment({**os.environ, **given(options)}).database_url
+        database = open_database(url)
+        if not isinstance(database, SqliteDatabase):
+            dump = f"pg_dump --format=custom --file={shlex.quote(str(destination))} URL"
+            raise SettingsError("DATABASE_URL", url, "an SQLite database", hint=f"Postgres copies its own: {dump}")
+        size = back_up(database.path, destination, overwrite=overwrite)
+    seconds = time.monotonic() - begun
+    click.echo(f"copied {database.path} to {destination}: {size / 2**20:.1f} MiB in {seconds:.1f} s, checked")
 
 
 async def _serve(settings: Any) -> int:

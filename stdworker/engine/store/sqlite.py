@@ -20,6 +20,7 @@ BUSY_SECONDS = 10.0  # less than a request may take: whoever waits hears the rea
 MIGRATING_BUSY_SECONDS = 30.0
 BUSY_LOOK_SECONDS = 0.005
 CACHE_KIB = 65_536
+TABLES_SHOWN = 3
 CHECKPOINT_PAGES = 16_000  # a commit moves the log only when `checkpoint` fell behind
 
 
@@ -125,7 +126,17 @@ class SqliteDatabase:
         engine = sqlalchemy.create_engine(f"sqlite:///{self.path}", poolclass=sqlalchemy.NullPool)
         sqlalchemy.event.listen(engine, "connect", _prepare)
         sqlalchemy.event.listen(engine, "begin", lambda connection: connection.exec_driver_sql("BEGIN IMMEDIATE"))
+        sqlalchemy.event.listen(engine, "begin", self._refuse_foreign)
         migrate.upgrade(engine, self.explain, f"the database {self.path}")
+
+    def _refuse_foreign(self, connection: sqlalchemy.Connection) -> None:
+        tables = sqlalchemy.inspect(connection).get_table_names()
+        if tables and "alembic_version" not in tables:
+            raise StoreError(
+                f"the database {self.path} holds tables of something else: {', '.join(tables[:TABLES_SHOWN])}",
+                hint="let DATABASE_URL name another file",
+                code="store_foreign",
+            )
 
     def connect(self, *, read_only: bool = False) -> SqliteConnection:
         try:
