@@ -24,7 +24,7 @@ class Health:
     def failed(self, error: StoreUnavailable) -> None:
         before, self._outage = self._outage, self._outage if self._is_lasting() else error
         if before is None or before.code != error.code:
-            log.error("the store can't be used, nothing is stored meanwhile: %s", error)
+            log.error("nothing is stored until the store can be used again: %s", error)
 
     def works(self) -> None:
         """Something was written just now."""

@@ -13,7 +13,6 @@ from pathlib import Path
 
 from stdworker.errors import StoreError, StoreUnavailable
 
-_GOES_ON = "the engine goes on by itself when that is over"
 _PLACE = (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM)
 _FULL = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR_SHMSIZE)
 _PRIMARY = 0xFF  # an extended code holds its primary one in the low byte
@@ -26,7 +25,7 @@ def explain(error: BaseException, path: Path, busy_seconds: float) -> StoreError
     if code in _FULL:
         return StoreUnavailable(
             f"the disk that holds the database {path} is full",
-            hint=f"make room on it: {_GOES_ON}",
+            hint="make room on it",
             code="store_full",
         )
     if primary in _PLACE:
@@ -34,7 +33,7 @@ def explain(error: BaseException, path: Path, busy_seconds: float) -> StoreError
     if primary == sqlite3.SQLITE_BUSY:
         return StoreUnavailable(
             f"the database {path} is locked by another process, for longer than {busy_seconds:g} s",
-            hint=f"`fuser -v {path}` names who has it open; {_GOES_ON}",
+            hint=f"`fuser -v {path}` names who has it open",
             code="store_locked",
         )
     if primary == sqlite3.SQLITE_CORRUPT:

@@ -198,7 +198,7 @@ def test_an_outage_is_logged_once_and_its_end_too(store, engine, caplog):
 
     said = [record.message for record in caplog.records]
     assert len(said) == 2
-    assert "nothing is stored meanwhile" in said[0]
+    assert "nothing is stored until" in said[0]
     assert said[1] == "the store works again"
 
 
