@@ -83,20 +83,26 @@ async def ended(*pidfds):
 
 
 def children():
-    return [int(pid) for pid in Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()]
+    return {int(pid) for pid in Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()}
+
+
+@pytest.fixture
+def others():
+    """Children that this process had before: servers that other tests share."""
+    return children()
 
 
 ESCAPED = "setsid bash -c 'echo $$; exec sleep 1000' & "
 
 
-async def test_a_descendant_in_a_session_of_its_own_is_killed_reaped_and_named(programs, until):
+async def test_a_descendant_in_a_session_of_its_own_is_killed_reaped_and_named(others, programs, until):
     process = programs.start(ESCAPED + "wait")
     (escaped,) = await pids_of(process, 1)
 
     await programs.end(process)
 
     await ended(escaped)
-    await until(lambda: not children())
+    await until(lambda: children() <= others)
     assert [(leak.name, leak.kind) for leak in programs.leaked] == [("sleep", "greeter")]
 
 
@@ -133,7 +139,7 @@ async def test_one_that_emptied_its_environment_is_known_by_its_session(programs
     assert [leak.name for leak in programs.leaked] == ["sleep"]
 
 
-async def test_one_that_may_not_be_killed_is_told_once_and_waited_for_by_nobody(programs, monkeypatch, until):
+async def test_one_that_may_not_be_killed_is_told_once_and_waited_for_by_nobody(others, programs, monkeypatch, until):
     process = programs.start(ESCAPED + "wait")
     (escaped,) = await pids_of(process, 1)
 
@@ -151,14 +157,14 @@ async def test_one_that_may_not_be_killed_is_told_once_and_waited_for_by_nobody(
     assert [(leak.name, leak.killed) for leak in programs.leaked] == [("sleep", False)]
     signal.pidfd_send_signal(escaped, signal.SIGKILL)
     await ended(escaped)
-    await until(lambda: not children())
+    await until(lambda: children() <= others)
 
 
-async def test_what_a_running_program_orphans_is_left_alone(programs, until):
+async def test_what_a_running_program_orphans_is_left_alone(others, programs, until):
     ending, running = programs.start(ESCAPED + "wait"), programs.start(f"({ESCAPED}) ; sleep 1000")
     (of_ending,) = await pids_of(ending, 1)
     (of_running,) = await pids_of(running, 1)
-    await until(lambda: len(children()) >= 3)  # the orphan is ours by now
+    await until(lambda: len(children() - others) >= 3)  # the orphan is ours by now
 
     await programs.end(ending)
     await ended(of_ending)
@@ -168,7 +174,7 @@ async def test_what_a_running_program_orphans_is_left_alone(programs, until):
     await ended(of_running)
 
 
-async def test_a_program_that_left_nothing_costs_no_look_at_anybody(programs, monkeypatch):
+async def test_a_program_that_left_nothing_costs_no_look_at_anybody(others, programs, monkeypatch):
     looked_at = []
     monkeypatch.setattr(procfs, "environment", lambda pid: looked_at.append(pid) or b"")
     running = programs.start("exec sleep 1000")
@@ -176,7 +182,7 @@ async def test_a_program_that_left_nothing_costs_no_look_at_anybody(programs, mo
     await programs.end(programs.start("exit 0"))
     programs.orphans._look()
 
-    assert looked_at == []
+    assert {int(pid) for pid in looked_at} <= others
     await programs.end(running)
 
 
@@ -199,7 +205,7 @@ async def test_children_that_others_started_keep_their_life_and_their_exit_statu
     living.wait()
 
 
-async def test_orphans_that_ended_unseen_are_reaped(programs, monkeypatch, until):
+async def test_orphans_that_ended_unseen_are_reaped(others, programs, monkeypatch, until):
     monkeypatch.setattr(orphans, "ZOMBIE_SECONDS", 0.0)
     monkeypatch.setattr(orphans, "IDLE_LOOK_SECONDS", 0.01)
     process = programs.start("(setsid true & sleep 0 &); (exec sleep 0 &); exec sleep 1000")
@@ -208,7 +214,7 @@ async def test_orphans_that_ended_unseen_are_reaped(programs, monkeypatch, until
     programs.orphans._look()
     programs.orphans._arm(0)
 
-    await until(lambda: children() == [process.pid])
+    await until(lambda: children() - others == {process.pid})
     await programs.end(process)
 
 
