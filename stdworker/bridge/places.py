@@ -244,7 +244,8 @@ class Places:
         delay = self._supervision.died(time.monotonic(), uptime_seconds, lost)
         if not was_open or self._diagnosis != self._logged:
             told = self._diagnosis.partition(STDERR)[0]  # the rest is in the log already
-            log.warning("%s: %s; next start in %.1f s", self._program.kind, told, delay)
+            soon = f"in {delay:.1f} s" if delay else "at once"
+            log.warning("%s: %s; next start %s", self._program.kind, told, soon)
             self._logged = self._diagnosis
         if self._supervision.open and not was_open:
             self._open_breaker()

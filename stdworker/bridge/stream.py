@@ -17,6 +17,7 @@ from stdworker.process.spawn import Process
 from stdworker.process.stop import Step, terminate
 
 HALF_CLOSED_SECONDS = 1.0  # a program that closed its stdin or stdout has this long to end by itself
+ONESHOT_HINT = "a program that answers one request and ends, or reads its input to the end, is one for mode oneshot"
 DIAGNOSIS_CHARACTERS_MAX = 1_000  # of stderr, in why a kind is not ready
 
 _SILENT_HINT = (
@@ -118,4 +119,5 @@ class StreamProcess(Peer):
         if len(self._said) > 1:
             return LOST
         message = with_tail(f"the program died while it held this request: {ended}", tail)
-        return Retry(message, reason="ProgramDied", code="program_died")
+        hint = ONESHOT_HINT if ended.code == 0 else ""
+        return Retry(message, reason="ProgramDied", code="program_died", hint=hint)

@@ -47,6 +47,18 @@ async def test_a_failure_shows_no_stderr_of_the_request_before(provide):
     assert failure.message == "the program died while it held this request: exit status 7"
 
 
+async def test_a_program_for_oneshot_that_is_run_as_a_stream_is_recognised(provide):
+    program = await provide(mode="stream", command="bash", args=["-c", "read -r line"])
+
+    failure = (await program.run()).failure
+
+    assert (failure.code, failure.message.splitlines()[0]) == (
+        "program_died",
+        "the program died while it held this request: exit status 0",
+    )
+    assert "mode oneshot" in failure.hint
+
+
 async def test_stderr_is_drained_while_nobody_asks_for_it(provide):
     program = await provide(**loop("head -c 1000000 /dev/zero | tr '\\0' x >&2; echo >&2; echo '{}'"))
 
