@@ -16,10 +16,11 @@ from stdworker.cli.conctl_apply import RESOURCE, Applying, Results, load, ordere
 from stdworker.cli.conctl_arguments import MEMBER, Session, label_of, path_of, shared, target_of, type_name
 from stdworker.cli.conctl_client import Client, Failed, Listed
 from stdworker.cli.conctl_cluster import cluster as show_cluster
+from stdworker.cli.conctl_run import ask, await_end, json_input, show_operation
 from stdworker.cli.conctl_wait import wait_for
 from stdworker.cli.conctl_waiting import why_waiting
 from stdworker.cli.ending import CommandLine
-from stdworker.model.json_text import join_elements, join_members, loads
+from stdworker.model.json_text import RawJson, join_elements, join_members, loads
 from stdworker.model.kind import Phase
 
 PHASES = click.Choice([phase.value for phase in Phase], case_sensitive=False)  # spelled as the tables do
@@ -108,6 +109,21 @@ def reconcile(session: Session, resource: str) -> None:
     with session.client() as client:
         answer = client.call("POST", f"{path_of(RESOURCE, resource)}/reconcile")
     click.echo(f"resource {resource} runs again (generation {loads(answer.content)['generation']})")
+
+
+@cli.command()
+@click.argument("resource", metavar="KIND/NAME")
+@click.argument("verb")
+@click.option("--input", "given", type=json_input, metavar="JSON|@FILE", help="What the operation takes.")
+@click.option("--wait", "waits", is_flag=True, help="Wait for its end and print its output.")
+@shared
+def run(session: Session, resource: str, verb: str, given: RawJson | None, waits: bool) -> None:
+    """Run an operation of a resource: a verb that its kind has."""
+    with session.client() as client:
+        operation = ask(client, path_of(RESOURCE, resource), verb, given)
+        if waits:
+            operation = await_end(client, path_of(RESOURCE, resource), operation)
+    show_operation(session, resource, operation)
 
 
 # ---- reading ----

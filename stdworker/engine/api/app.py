@@ -17,6 +17,7 @@ from stdworker.engine.api import (
     kinds,
     metrics,
     openapi,
+    operations,
     problems,
     relations,
     resources,
@@ -50,8 +51,9 @@ def build_app(engine: Engine, *, store: str = "sqlite", hosts: Collection[str] =
     app.state.store = store
     app.state.draining = False  # set by whoever runs it
     problems.install(app)
-    for router in (_meta, batch.router, resources.router, relations.router, kinds.router, configs.router):
-        app.include_router(router, prefix=API_PREFIX)
+    app.include_router(_meta, prefix=API_PREFIX)
+    for part in (batch, resources, relations, operations, kinds, configs):
+        app.include_router(part.router, prefix=API_PREFIX)
     app.include_router(_probes)
     app.openapi = lambda: openapi.document(app)  # type: ignore[method-assign]
     app.add_middleware(GZipMiddleware, minimum_size=GZIP_BYTES_MIN, compresslevel=GZIP_LEVEL)

@@ -27,7 +27,10 @@ EXAMPLE = {
     "kind_version": 1,
     "description": "Says hello.",
     "spec_schema": {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]},
-    "reactions": [{"name": "work", "trigger": "specChange", "emits": ["status", "conditions"]}],
+    "reactions": [
+        {"name": "work", "trigger": "specChange", "emits": ["status", "conditions"]},
+        {"name": "greet", "trigger": "operation", "verb": "greet", "emits": ["operationOutput"]},
+    ],
 }
 SCHEMAS = ("spec_schema", "status_schema", "config_schema")
 ENVELOPE = ("type", "manifest_version", "$schema")  # what a document may carry beside the manifest itself

@@ -66,6 +66,13 @@ class PolicyBody(Declared):
     retired: bool | UnsetType = UNSET
 
 
+class OperationBody(Declared):
+    """A verb to run on a resource."""
+
+    verb: str
+    input: Raw = field(default_factory=Raw)
+
+
 # ---- what the API answers ----
 
 
@@ -238,6 +245,35 @@ class Events(Struct):
     """Events, the oldest first."""
 
     events: list[EventView]
+
+
+class OperationErrorView(Struct):
+    """Why an operation failed."""
+
+    message: str
+    reason: str
+
+
+class OperationView(Struct):
+    """A verb that someone asked to run; `attempts` counts how often it began, more than once if a worker was lost."""
+
+    uid: str
+    verb: str
+    state: Literal["pending", "running", "succeeded", "failed"]
+    input: Raw
+    output: Raw
+    error: OperationErrorView | None
+    attempts: int
+    requested_by: str
+    created_at: Instant
+    started_at: Instant | None
+    finished_at: Instant | None
+
+
+class Operations(Struct):
+    """A page of operations."""
+
+    operations: list[OperationView]
 
 
 class NodeView(Struct):

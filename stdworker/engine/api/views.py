@@ -20,6 +20,7 @@ from stdworker.engine.store.records import (
     WorkerRecord,
     WorkRecord,
 )
+from stdworker.engine.store.rows import FAILED, OperationRow
 from stdworker.model.json_text import RawJson, dumps, members
 from stdworker.model.kind import Phase
 from stdworker.model.resource import Ref
@@ -214,6 +215,22 @@ def event(record: EventRecord) -> shapes.EventView:
         actor=record.actor,
         detail=record.detail,
         created_at=instant(record.created_at_ms),
+    )
+
+
+def operation(row: OperationRow) -> shapes.OperationView:
+    return shapes.OperationView(
+        uid=row.uid,
+        verb=row.verb,
+        state=row.state,  # type: ignore[arg-type]
+        input=_raw(row.input.encode() if row.input is not None else None),
+        output=_raw(row.output.encode() if row.output is not None else None),
+        error=shapes.OperationErrorView(row.message, row.reason) if row.state == FAILED else None,
+        attempts=row.attempts,
+        requested_by=row.requested_by,
+        created_at=instant(row.created_at),
+        started_at=_instant(row.started_at),
+        finished_at=_instant(row.finished_at),
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from stdworker.engine.reconcile import schedule, state
+from stdworker.engine.reconcile import operate, schedule, state
 from stdworker.engine.reconcile.unit import UnitOfWork
 from stdworker.engine.store import edges, nodes
 from stdworker.engine.store.rows import DELETE, RECONCILE, Node, task_id
@@ -30,6 +30,7 @@ def _mark(uow: UnitOfWork, node: Node) -> None:
     state.succeed(node)  # from now on its failures are those of its teardown
     uow.touch(node)
     uow.event(node, "DeleteRequested")
+    operate.cancel(uow, node)
     row = uow.tasks.get(task_id(node.id, RECONCILE))
     if row is None:
         return

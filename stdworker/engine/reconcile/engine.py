@@ -39,6 +39,7 @@ from stdworker.engine.store.records import (
     VoidedLease,
     Want,
 )
+from stdworker.engine.store.rows import OperationRow
 from stdworker.errors import RequestError, SettingsError, StdworkerError, StoreError, StoreUnavailable
 from stdworker.model.json_text import RawJson
 from stdworker.model.kind import KindVersion
@@ -220,6 +221,17 @@ class Engine:
     async def reconcile(self, ref: Ref, actor: str) -> ResourceRecord:
         """Run a resource again as a new generation."""
         return await self._batcher.call(verbs.RECONCILE, (actor, ref))  # type: ignore[no-any-return]
+
+    async def operate(self, ref: Ref, verb: str, input: RawJson | None, actor: str) -> OperationRow:
+        """Ask for an operation of a resource; it runs after those that were asked for before."""
+        return await self._batcher.call(verbs.OPERATE, (actor, ref, verb, input))  # type: ignore[no-any-return]
+
+    async def operations(self, ref: Ref, *, limit: int = 100, cursor: str | None = None) -> Page:
+        """A page of a resource's operations, the newest first."""
+        return await self.read(readings.operations, ref, limit, cursor)
+
+    async def operation(self, ref: Ref, uid: str) -> OperationRow:
+        return await self.read(readings.operation, ref, uid)
 
     async def publish_kind(self, manifest: Mapping[str, Any], actor: str, *, force: bool = False) -> KindRecord:
         return await self._batcher.call(verbs.PUBLISH_KIND, (actor, manifest))  # type: ignore[no-any-return]

@@ -131,6 +131,11 @@ class Kind:
         return record(self.row)
 
 
+def input_schema(reaction: Reaction) -> Schema:
+    """What an operation's input must keep."""
+    return _schema(dict(reaction.input_schema) if reaction.input_schema is not None else None, "input_schema")
+
+
 def _recomposes(reaction: Reaction) -> bool:
     return reaction.trigger is Trigger.CHILDREN_SETTLED and Emit.CHILDREN in reaction.emits
 

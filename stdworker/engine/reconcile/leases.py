@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from stdworker.engine.reconcile import observe, schedule, settle
+from stdworker.engine.reconcile import observe, operate, schedule, settle
 from stdworker.engine.reconcile.kinds import Kind
 from stdworker.engine.reconcile.positions import until
 from stdworker.engine.reconcile.texts import clean
@@ -12,7 +12,7 @@ from stdworker.engine.reconcile.tokens import new_tokens, row_id
 from stdworker.engine.reconcile.unit import UnitOfWork
 from stdworker.engine.store import tasks
 from stdworker.engine.store.records import Claim, Settlement, VoidedLease, Want
-from stdworker.engine.store.rows import DELETE, TaskRow, resource_of, task_id
+from stdworker.engine.store.rows import DELETE, OPERATE, OperationRow, TaskRow, resource_of, task_id
 from stdworker.engine.store.tasks import LeaseRow, Ready
 from stdworker.model.config import ProviderConfig
 from stdworker.model.json_text import RawJson
@@ -55,6 +55,7 @@ def _headroom(uow: UnitOfWork, pair: KindVersion, asked: int) -> int:
 
 
 def _lease(uow: UnitOfWork, broker: str, found: list[Ready], seats: dict[KindVersion, Iterator[str]]) -> list[Claim]:
+    found, operations = operate.admit(uow, found)
     claimed, claims = [], []
     for ready, token in zip(found, new_tokens([ready.id for ready in found]), strict=True):
         kind = uow.kinds.by_pair[KindVersion(ready.kind, ready.kind_version)]
@@ -64,7 +65,7 @@ def _lease(uow: UnitOfWork, broker: str, found: list[Ready], seats: dict[KindVer
             continue
         worker, lease = next(seats[kind.pair]), Lease(token, ready.epoch + 1)
         claimed.append((ready.id, broker, worker, *lease, stage, ready.generation, ready.seq, uow.now_ms))
-        claims.append(_claim(uow, ready, kind, stage, worker, lease))
+        claims.append(_claim(uow, ready, kind, stage, worker, lease, operations.get(ready.id)))
     if claimed:
         tasks.claim(uow.db, claimed)
     return claims
@@ -81,6 +82,8 @@ def _seats(wants: list[Want]) -> Iterator[str]:
 def _stage(kind: Kind, ready: Ready) -> Stage | None:
     if ready.id == task_id(ready.resource_id, DELETE):
         return Stage.DELETE
+    if ready.id == task_id(ready.resource_id, OPERATE):
+        return Stage.OPERATE
     return schedule.next_stage(kind, ready, ready.reasons, ready.done)
 
 
@@ -93,8 +96,18 @@ def _finish(uow: UnitOfWork, ready: Ready, kind: Kind) -> None:
         uow.remove_task(uow.tasks[ready.id])
 
 
-def _claim(uow: UnitOfWork, ready: Ready, kind: Kind, stage: Stage, worker: str, lease: Lease) -> Claim:
+def _claim(
+    uow: UnitOfWork,
+    ready: Ready,
+    kind: Kind,
+    stage: Stage,
+    worker: str,
+    lease: Lease,
+    operation: OperationRow | None,
+) -> Claim:
     reaction = kind.reaction(stage, only_children=schedule.is_from_below(ready.reasons))
+    if operation is not None:
+        reaction = kind.manifest.operation(operation.verb)
     resync = ready.reasons == schedule.RESYNC and stage is not Stage.ROLLUP
     trigger = reaction.trigger if reaction else Trigger.SPEC_CHANGE
     spec, bundle = ready.config_spec, ready.config_bundle
@@ -112,6 +125,7 @@ def _claim(uow: UnitOfWork, ready: Ready, kind: Kind, stage: Stage, worker: str,
         ProviderConfig(RawJson(spec.encode()) if spec else None, bundle) if spec or bundle else _NO_CONFIG,
         observe.children(uow.db, ready.resource_id) if stage is Stage.COMPOSE else (),
         observe.descendants(uow.db, ready.resource_id) if stage is Stage.ROLLUP else (),
+        observe.operation(operation) if operation is not None else None,
     )
 
 

@@ -6,10 +6,11 @@ import orjson
 
 from stdworker.engine.store import lists
 from stdworker.engine.store.contract import Connection
+from stdworker.engine.store.rows import OperationRow
 from stdworker.engine.store.tasks import Ready
 from stdworker.model.json_text import RawJson
 from stdworker.model.kind import Phase
-from stdworker.model.resource import Resource
+from stdworker.model.resource import Operation, Resource
 
 
 def resource(row: Ready) -> Resource:
@@ -33,6 +34,11 @@ def resource(row: Ready) -> Resource:
         frozen,
         frozen is not None and row.phase == Phase.QUARANTINED,
     )
+
+
+def operation(row: OperationRow) -> Operation:
+    asked = RawJson(row.input.encode()) if row.input is not None else None
+    return Operation(row.verb, asked, row.attempts, row.requested_by)
 
 
 def children(db: Connection, resource_id: int) -> list[Resource]:

@@ -79,6 +79,9 @@ def _legal(document: Mapping[str, Any]) -> Manifest:
         schema = getattr(manifest, name)
         if schema is not None:
             compile_schema(schema, name)
+    for index, reaction in enumerate(manifest.reactions):
+        if reaction.input_schema is not None:
+            compile_schema(dict(reaction.input_schema), f"reactions/{index}/input_schema")
     return manifest
 
 

@@ -14,6 +14,7 @@ from stdworker.engine.store import catalog, lists, nodes
 from stdworker.engine.store import edges as edge_store
 from stdworker.engine.store import events as event_store
 from stdworker.engine.store import members as member_store
+from stdworker.engine.store import operations as operation_store
 from stdworker.engine.store.contract import Connection
 from stdworker.engine.store.lists import Seen
 from stdworker.engine.store.records import (
@@ -27,11 +28,13 @@ from stdworker.engine.store.records import (
     ResourceFilter,
     ResourceRecord,
 )
+from stdworker.engine.store.rows import OperationRow
 from stdworker.errors import Invalid, NotFound
 from stdworker.model.kind import KindVersion
 from stdworker.model.resource import Ref
 
 PAGE_MAX = 1_000
+NUMBER_MAX = 1 << 62
 
 
 def get(db: Connection, ref: Ref) -> ResourceRecord:
@@ -148,3 +151,19 @@ def _number(cursor: str) -> int:
     if not cursor.isascii() or not cursor.isdigit():
         raise Invalid(f"{cursor!r} is not a cursor", [("/cursor", "not one that a list answered")])
     return int(cursor)
+
+
+def operations(db: Connection, ref: Ref, limit: int, cursor: str | None) -> Page:
+    """The resource's operations, the newest first."""
+    _existing(db, ref)
+    limit = _bounded(limit)
+    found = operation_store.of(db, ref, _number(cursor) if cursor is not None else NUMBER_MAX, limit + 1)
+    page = found[:limit]
+    return Page(page, str(page[-1].number) if len(found) > limit else None)
+
+
+def operation(db: Connection, ref: Ref, uid: str) -> OperationRow:
+    found = operation_store.get(db, ref, uid)
+    if found is None:
+        raise NotFound(f"{ref} has no operation {uid}", hint="the oldest ones are forgotten")
+    return found

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Protocol
 
 from stdworker.engine.reconcile import state
 from stdworker.engine.reconcile.kinds import Kind
-from stdworker.engine.store import nodes
-from stdworker.engine.store.rows import DELETE, RECONCILE, Node, TaskRow, task_id, task_ids
+from stdworker.engine.store import edges, nodes
+from stdworker.engine.store.rows import DELETE, OPERATE, RECONCILE, Node, TaskRow, task_id, task_ids
 from stdworker.model.kind import Stage
 
 if TYPE_CHECKING:
@@ -69,13 +69,14 @@ def resolve(uow: UnitOfWork, requests: Mapping[int, int]) -> None:
                 _queue_removal(uow, node)
         elif node.frozen_until is None:
             _queue_reconcile(uow, node, reasons & ~REMOVAL)
+            _move_operation(uow, node)
 
 
 def _queue_reconcile(uow: UnitOfWork, node: Node, reasons: int) -> None:
     if reasons == SPEC and (node.worked_gen >= node.generation or state.is_stopped(node)):
         reasons = 0
     row = uow.tasks.get(task_id(node.id, RECONCILE))
-    held = node.gate != state.OPEN
+    held = node.gate != state.OPEN or _is_leased(uow, node, OPERATE)
     if row is None:
         if reasons:
             _enqueue(uow, node, reasons, held=held)
@@ -119,14 +120,32 @@ def supersede(uow: UnitOfWork, row: TaskRow, why: str) -> None:
 def _queue_removal(uow: UnitOfWork, node: Node) -> None:
     """A teardown waits until no other task of the resource is leased (decision 11)."""
     id = task_id(node.id, DELETE)
-    running = uow.tasks.get(task_id(node.id, RECONCILE))
     row = uow.tasks.get(id) or TaskRow(id, node.id, node.kind, node.kind_version, uow.position())
     if row.claimed_by is None:
         row.position = uow.position()
-        row.reasons, row.held = REMOVAL, running is not None
+        row.reasons, row.held = REMOVAL, _is_leased(uow, node, RECONCILE) or _is_leased(uow, node, OPERATE)
     else:
         row.again = REMOVAL
     uow.save_task(row)
+
+
+def _move_operation(uow: UnitOfWork, node: Node) -> None:
+    """Operations run at the version at which their resource is."""
+    row = uow.tasks.get(task_id(node.id, OPERATE))
+    if row is not None and row.claimed_by is None and row.kind_version != node.kind_version:
+        row.kind_version = node.kind_version
+        uow.save_task(row)
+
+
+def _is_leased(uow: UnitOfWork, node: Node, task_type: int) -> bool:
+    row = uow.tasks.get(task_id(node.id, task_type))
+    return row is not None and row.claimed_by is not None
+
+
+def release_teardown(uow: UnitOfWork, node: Node) -> None:
+    """A task is out of the way of the resource's removal."""
+    if state.is_deleting(node):
+        uow.recheck(edges.REMOVAL, node.id)
 
 
 def complete(node: Node, kind: Kind, generation: int, done: int) -> None:

@@ -9,20 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from stdworker.engine.reconcile import compose, conditions, retry, schedule, state
+from stdworker.engine.reconcile import compose, conditions, documents, operate, retry, schedule, state
 from stdworker.engine.reconcile.kinds import Kind
 from stdworker.engine.reconcile.rejected import Rejected
 from stdworker.engine.reconcile.tokens import row_id
 from stdworker.engine.reconcile.unit import UnitOfWork
 from stdworker.engine.store import edges, nodes
 from stdworker.engine.store.records import Settlement
-from stdworker.engine.store.rows import DELETE, Node, TaskRow, resource_of
-from stdworker.errors import JsonError
-from stdworker.model.json_text import ascii_line, dumps
+from stdworker.engine.store.rows import DELETE, OPERATE, Node, TaskRow, resource_of
 from stdworker.model.kind import Emit, Stage
 from stdworker.model.outcome import Outcome
-
-STATUS_BYTES_MAX = 50 << 20
 
 # Emits that are members of an outcome, by the same names.
 _OUTCOME_EMITS = frozenset((Emit.STATUS, Emit.CONDITIONS, Emit.CHILDREN, Emit.EDGES, Emit.CONFIGS))
@@ -42,12 +38,14 @@ def _settle(uow: UnitOfWork, settlement: Settlement, row: TaskRow | None) -> boo
         return False
     node = uow.nodes[row.resource_id]
     uow.touch(node)
-    if settlement.released:
+    if row.task_type == OPERATE:
+        operate.settle(uow, node, row, settlement)
+    elif settlement.released:
         give_back(uow, node, row)
     elif settlement.error or settlement.terminal:
         kind = uow.kinds.get(row.pair)
         if kind is not None and Emit.STATUS in _emits(kind, row, settlement.stage):
-            _store_status(uow, node, settlement.outcome.status)
+            documents.store_status(uow, node, settlement.outcome.status)
         fail(uow, node, row, settlement)
     elif row.stage == Stage.DELETE:
         _torn_down(uow, node, row)
@@ -58,13 +56,22 @@ def _settle(uow: UnitOfWork, settlement: Settlement, row: TaskRow | None) -> boo
 
 def give_back(uow: UnitOfWork, node: Node, row: TaskRow) -> None:
     """A lease ends without a result: nothing is counted, the task keeps its place."""
+    if row.task_type == OPERATE:
+        operate.give_back(uow, node, row)
+        return
     place = row.position
     requeue(uow, node, row, keep=row.superseded is None)
     row.position = place
 
 
 def fail(uow: UnitOfWork, node: Node, row: TaskRow, failure: Settlement) -> None:
-    """A counted failure. A teardown never stops; another task does when it is told to, or at its limit."""
+    """A counted failure. A teardown never stops; another task does when it is told to, or at its limit.
+
+    Of an operation it is the loss of its worker: its own failure ends it.
+    """
+    if row.task_type == OPERATE:
+        operate.lose(uow, node, row, failure)
+        return
     if row.task_type == DELETE:
         _fail_teardown(uow, node, row, failure)
         return
@@ -121,23 +128,16 @@ def requeue(uow: UnitOfWork, node: Node, row: TaskRow, *, keep: bool) -> None:
     else:
         row.reasons, row.done, row.emitted = row.again or row.reasons, 0, "[]"
     row.again = 0
-    row.token = row.claimed_by = row.worker = row.stage = row.heartbeat_at = row.superseded = row.progress = None
-    row.void_told, row.progress_message = False, ""
+    row.end_lease()
     if row.task_type == DELETE and node.finalizers != "[]":
         uow.save_task(row)
         return
     if state.is_deleting(node) or node.frozen_until is not None:
         uow.remove_task(row)
-        release_teardown(uow, node)
+        schedule.release_teardown(uow, node)
         return
     row.kind_version, row.held = node.kind_version, node.gate != state.OPEN
     uow.save_task(row)
-
-
-def release_teardown(uow: UnitOfWork, node: Node) -> None:
-    """A task is out of the way of the resource's removal."""
-    if state.is_deleting(node):
-        uow.recheck(edges.REMOVAL, node.id)
 
 
 def _succeed(uow: UnitOfWork, node: Node, row: TaskRow, settlement: Settlement) -> None:
@@ -148,7 +148,7 @@ def _succeed(uow: UnitOfWork, node: Node, row: TaskRow, settlement: Settlement) 
     stage, outcome = settlement.stage, settlement.outcome
     emits = _emits(kind, row, stage)
     _warn_of_dropped(uow, node, outcome, emits)
-    problem = _store_status(uow, node, outcome.status) if Emit.STATUS in emits else ""
+    problem = documents.store_status(uow, node, outcome.status) if Emit.STATUS in emits else ""
     if problem:
         fail(uow, node, row, Settlement(settlement.lease, stage, error=problem, reason="BadStatus", terminal=True))
         return
@@ -197,7 +197,7 @@ def _end_run(uow: UnitOfWork, node: Node, row: TaskRow) -> None:
         requeue(uow, node, row, keep=False)
     else:
         uow.remove_task(row)
-        release_teardown(uow, node)
+        schedule.release_teardown(uow, node)
 
 
 def _torn_down(uow: UnitOfWork, node: Node, row: TaskRow) -> None:
@@ -206,20 +206,6 @@ def _torn_down(uow: UnitOfWork, node: Node, row: TaskRow) -> None:
     state.succeed(node)
     uow.remove_task(row)
     uow.recheck(edges.REMOVAL, node.id)
-
-
-def _store_status(uow: UnitOfWork, node: Node, status: object) -> str:
-    """Store a status, if there is one; what stands against it otherwise."""
-    if status is None:
-        return ""
-    try:
-        text = ascii_line(dumps(status))
-    except JsonError as error:
-        return f"the status can't be stored: {error}"
-    if len(text) > STATUS_BYTES_MAX:
-        return f"the status has {len(text)} bytes; at most {STATUS_BYTES_MAX} are stored"
-    uow.report(node, text.decode("ascii"))
-    return ""
 
 
 def _emits(kind: Kind, row: TaskRow, stage: Stage) -> frozenset[Emit]:

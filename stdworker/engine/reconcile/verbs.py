@@ -7,7 +7,7 @@ from itertools import groupby
 from operator import itemgetter
 from typing import Any
 
-from stdworker.engine.reconcile import apply, configs, leases, publish, recheck, settle, sweeps
+from stdworker.engine.reconcile import apply, configs, leases, operate, publish, recheck, settle, sweeps
 from stdworker.engine.reconcile.batcher import Verb
 from stdworker.engine.reconcile.unit import UnitOfWork
 from stdworker.engine.store import catalog, events, members
@@ -123,6 +123,7 @@ PRUNE = Verb("prune", _prune, alone=True)
 PROBE = Verb("probe", _probe, alone=True)
 RECONCILE = Verb("reconcile", _each(apply.reconcile), alone=True)
 DELETE = Verb("delete", _each(lambda uow, ref, force: apply.delete(uow, ref, force=force)), alone=True)
+OPERATE = Verb("operate", _each(operate.request), alone=True)
 PUBLISH_KIND = Verb("publish kind", _each(publish.publish), alone=True)
 DELETE_KIND = Verb("delete kind", _each(publish.delete), alone=True)
 SET_POLICY = Verb("set policy", _each(publish.set_policy), alone=True)

@@ -97,6 +97,7 @@ def remove(db: Connection, ids: Collection[int]) -> None:
         ("edges", "dependent_id"),
         ("edges", "dependency_id"),
         ("waits", "resource_id"),
+        ("operations", "resource_id"),
         ("provider_configs", "owner_id"),
         ("resources", "id"),
     ):

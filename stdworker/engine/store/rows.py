@@ -7,10 +7,10 @@ from dataclasses import dataclass, fields
 from stdworker.model.kind import KindVersion
 from stdworker.model.resource import Ref
 
-RECONCILE, DELETE = 0, 1
+RECONCILE, DELETE, OPERATE = 0, 1, 2
 """Task types; a resource has at most one queue row of each."""
 
-TASK_TYPE_NAMES = ("reconcile", "delete")
+TASK_TYPE_NAMES = ("reconcile", "delete", "operate")
 ROWS_PER_RESOURCE = 4
 """The ids of queue rows leave room for task types to come."""
 
@@ -106,6 +106,11 @@ class TaskRow:
     def task_type(self) -> int:
         return self.id % ROWS_PER_RESOURCE
 
+    def end_lease(self) -> None:
+        """The row can be claimed again."""
+        self.token = self.claimed_by = self.worker = self.stage = self.heartbeat_at = self.superseded = None
+        self.progress, self.progress_message, self.void_told = None, "", False
+
     @property
     def pair(self) -> KindVersion:
         return KindVersion(self.kind, self.kind_version)
@@ -153,9 +158,34 @@ class KindRow:
     updated_at: int
 
 
+PENDING, RUNNING, SUCCEEDED, FAILED = "pending", "running", "succeeded", "failed"
+"""States of an operation; it ends in one of the last two."""
+
+
+@dataclass(slots=True)
+class OperationRow:
+    """A verb that someone asked to run on a resource; `number` counts those of the resource."""
+
+    uid: str
+    resource_id: int
+    number: int
+    verb: str
+    input: str | None
+    requested_by: str
+    created_at: int
+    state: str = PENDING
+    output: str | None = None
+    reason: str = ""
+    message: str = ""
+    attempts: int = 0
+    started_at: int | None = None
+    finished_at: int | None = None
+
+
 NODE_COLUMNS = tuple(field.name for field in fields(Node) if field.name != "whole")
 NODE_STATE = NODE_COLUMNS[: NODE_COLUMNS.index("status")]
 TASK_COLUMNS = tuple(field.name for field in fields(TaskRow))
+OPERATION_COLUMNS = tuple(field.name for field in fields(OperationRow))
 CONFIG_COLUMNS = tuple(field.name for field in fields(ConfigRow))
 KIND_COLUMNS = tuple(field.name for field in fields(KindRow))
 

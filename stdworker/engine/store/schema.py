@@ -185,6 +185,26 @@ edges = Table(
     sqlite_with_rowid=False,
 )
 
+operations = Table(
+    "operations",
+    metadata,
+    Column("uid", Text, primary_key=True),
+    Column("resource_id", _ID, nullable=False),
+    Column("number", BigInteger, nullable=False),  # the order of a resource's operations
+    Column("verb", Text, nullable=False),
+    Column("input", Text),
+    Column("requested_by", Text, nullable=False),
+    Column("created_at", BigInteger, nullable=False),
+    Column("state", Text, nullable=False),
+    Column("output", Text),
+    Column("reason", Text, nullable=False),
+    Column("message", Text, nullable=False),
+    Column("attempts", Integer, nullable=False),  # begun, those given back uncounted
+    Column("started_at", BigInteger),
+    Column("finished_at", BigInteger),
+    Index("operations_resource", "resource_id", "number", unique=True),
+)
+
 rechecks = Table(
     "rechecks",
     metadata,

@@ -44,6 +44,10 @@ _HELD = (
     "SELECT q.id, q.kind, q.kind_version, q.token, q.epoch, q.claimed_by, q.worker, q.superseded FROM queue q"
     " WHERE q.id IN (SELECT * FROM IDS(ids)) ORDER BY q.id LOCK(q)"
 )
+_THERE = "SELECT q.id FROM queue q WHERE q.id IN (SELECT * FROM IDS(ids))"
+_UNCLAIMED = f"{_THERE} AND q.claimed_by IS NULL ORDER BY q.id LOCK_SKIP(q)"
+_POSTPONE = "UPDATE queue SET position = :position WHERE id IN (SELECT * FROM IDS(ids))"
+_HOLD = "UPDATE queue SET held = true WHERE id IN (SELECT * FROM IDS(ids))"
 _PROGRESS = update("queue", ("id", "progress", "progress_message"))
 _VOID = (
     "UPDATE queue SET void_told = true WHERE claimed_by = :broker AND superseded IS NOT NULL AND NOT void_told"
@@ -146,6 +150,22 @@ def held(db: Connection, ids: Collection[int]) -> list[HeldRow]:
 def claim(db: Connection, rows: Sequence[tuple[object, ...]]) -> None:
     """Lease rows: id, broker, worker, token, epoch, stage, generation, seq, now."""
     db.write(_SAVE_CLAIM, rows)
+
+
+def free(db: Connection, ids: Collection[int]) -> tuple[list[int], list[int]]:
+    """Those of the rows that wait, held until the transaction ends, and those that are leased or that others hold."""
+    there = {row[0] for row in db.fetch(_THERE, ids=sorted(ids))}
+    waiting = {row[0] for row in db.fetch(_UNCLAIMED, ids=sorted(ids))}
+    return sorted(waiting), sorted(there - waiting)
+
+
+def postpone(db: Connection, ids: Collection[int], position: int) -> None:
+    db.run(_POSTPONE, ids=sorted(ids), position=position)
+
+
+def hold(db: Connection, ids: Collection[int]) -> None:
+    """Let nobody claim these rows until it is undone."""
+    db.run(_HOLD, ids=sorted(ids))
 
 
 def save(db: Connection, rows: Sequence[TaskRow]) -> None:

@@ -120,6 +120,15 @@ class World:
     def again(self, ref: str) -> None:
         self.do(self.engine.reconcile(self.ref(ref), "test"))
 
+    def operate(self, ref: str, verb: str, value: Any = None) -> str:
+        """Ask for an operation; its uid."""
+        given = dumps(value) if value is not None else None
+        uid: str = self.do(self.engine.operate(self.ref(ref), verb, given, "someone")).uid
+        return uid
+
+    def operation(self, ref: str, uid: str) -> Any:
+        return self.do(self.engine.operation(self.ref(ref), uid))
+
     def delete(self, ref: str, **more: Any) -> None:
         self.do(self.engine.delete(self.ref(ref), "test", **more))
         self.rest()

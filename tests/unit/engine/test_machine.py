@@ -14,12 +14,13 @@ from stdworker.engine.reconcile import state
 from stdworker.engine.store import lists, nodes, tasks
 from stdworker.engine.store.records import ResourceFilter
 from stdworker.engine.store.rows import task_ids
-from stdworker.errors import Conflict
+from stdworker.errors import Conflict, NotFound
 from stdworker.model.kind import KindVersion
 from stdworker.model.outcome import Condition, Outcome
 
 MAKE = {"name": "make", "trigger": "specChange", "emits": ["status", "conditions"]}
 DROP = {"name": "drop", "trigger": "deleteRequested", "emits": ["finalizer"], "finalizer": "drop"}
+POKE = {"name": "poke", "trigger": "operation", "verb": "poke", "emits": ["operationOutput"]}
 SUM = {"name": "sum", "trigger": "childrenSettled", "emits": ["status"]}
 ROOTS = ["group/g", "tree/t", "leaf/lone"]
 CHILDREN = ["a", "b", "c"]
@@ -43,8 +44,8 @@ class Machine(RuleBasedStateMachine):
         self.world = self.opened.__enter__()
         self.world.leaf()
         self.world.composite()
-        self.world.composite("tree", SUM, DROP)
-        self.world.kind("vm", MAKE, DROP)
+        self.world.composite("tree", SUM, DROP, POKE)
+        self.world.kind("vm", MAKE, DROP, POKE)
         self.claims: list = []
         self.landed: Counter = Counter()
 
@@ -77,6 +78,11 @@ class Machine(RuleBasedStateMachine):
     def reconcile(self, name):
         if self.world.exists(name):
             self.world.again(name)
+
+    @rule(name=st.sampled_from(["tree/t", "vm/b", "vm/t-b"]))
+    def operate(self, name):
+        with contextlib.suppress(Conflict, NotFound):
+            self.world.operate(name, "poke")
 
     @rule(number=numbers)
     def edit_config(self, number):
@@ -150,6 +156,8 @@ class Machine(RuleBasedStateMachine):
             world.work()
         assert {str(record.ref): str(record.phase) for record in world.find() if record.phase != "Ready"} == {}
         assert world.do(world.engine.read(lambda db: db.fetch("SELECT count(*) FROM queue"))) == [(0,)]
+        opened = "SELECT count(*) FROM operations WHERE finished_at IS NULL"
+        assert world.do(world.engine.read(lambda db: db.fetch(opened))) == [(0,)]
         assert world.do(world.engine.read(lambda db: db.fetch("SELECT count(*) FROM rechecks"))) == [(0,)]
 
     # ---- words ----
@@ -186,8 +194,11 @@ def check_books(db):
             sums[node.owner_id][0] += contribution[0]
             sums[node.owner_id][1] += contribution[1]
     assert {node.id: [node.unsettled, node.unready] for node in all_nodes} == sums
+    leased: Counter = Counter()
     for row in tasks.lock(db, [task for resource in ids for task in task_ids(resource)]):
         assert row.resource_id in sums
+        leased[row.resource_id] += row.claimed_by is not None
+    assert not leased or max(leased.values()) <= 1
     assert len(lists.find(db, ResourceFilter(), 1000, None)) == len(all_nodes)
 
 
