@@ -99,6 +99,7 @@ class Server:
         seconds = self._settings.drain_seconds
         log.info("draining for at most %g s", seconds)
         self._app.state.draining = True
+        self._app.state.feed.close()
         refusing = asyncio.create_task(self._grpc.stop(seconds + REQUESTS_SECONDS))
         await self._broker.drain(seconds, abort)
         await refusing

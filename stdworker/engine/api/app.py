@@ -23,8 +23,10 @@ from stdworker.engine.api import (
     resources,
     shapes,
     views,
+    watch,
 )
 from stdworker.engine.api.context import InEngine, answer, now_ms
+from stdworker.engine.api.feed import Feed
 from stdworker.engine.api.guard import Guard
 from stdworker.engine.reconcile import Engine
 
@@ -49,10 +51,11 @@ def build_app(engine: Engine, *, store: str = "sqlite", hosts: Collection[str] =
     )
     app.state.engine = engine
     app.state.store = store
+    app.state.feed = Feed(engine)
     app.state.draining = False  # set by whoever runs it
     problems.install(app)
     app.include_router(_meta, prefix=API_PREFIX)
-    for part in (batch, resources, relations, operations, kinds, configs):
+    for part in (batch, resources, relations, operations, watch, kinds, configs):
         app.include_router(part.router, prefix=API_PREFIX)
     app.include_router(_probes)
     app.openapi = lambda: openapi.document(app)  # type: ignore[method-assign]

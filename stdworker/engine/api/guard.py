@@ -17,7 +17,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from stdworker.engine.api.problems import Refused, problem, problem_of, respond
 
 REQUEST_SECONDS = 30.0
-UNTIMED_SUFFIXES = ("/wait", "/resources/batch")
+UNTIMED_SUFFIXES = ("/wait", "/watch", "/resources/batch")
 
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 JSON_TYPES = frozenset({"application/json", "application/x-ndjson"})

@@ -31,7 +31,7 @@ STATUS_OF_CLASS: dict[type[errors.StdworkerError], int] = {
     errors.JsonError: 400,
     errors.StoreError: 503,
 }
-STATUS_OF_CODE = {"schema": 400, "bad_cursor": 400}
+STATUS_OF_CODE = {"schema": 400, "bad_cursor": 400, "events_expired": 410, "precondition": 412}
 
 _log = logging.getLogger(__name__)
 

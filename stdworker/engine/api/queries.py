@@ -13,6 +13,7 @@ from stdworker.model.resource import Ref
 
 LIMIT_MAX = 500
 GRAPH_LIMIT_MAX = 1_000
+SEQUENCE_MAX = 2**63 - 1
 FILTER_VALUES_MAX = 100
 
 Limit = Annotated[int, Field(ge=1, le=LIMIT_MAX, description="How many to answer at most.")]
@@ -31,7 +32,9 @@ class PageQuery(Strict):
     cursor: Cursor = None
 
 
-class RootsQuery(PageQuery):
+class SelfQuery(Strict):
+    """What a resource may be chosen by, beside its owner."""
+
     kind: list[str] = Field([], max_length=FILTER_VALUES_MAX, description="Kinds; any of them.")
     kv: list[str] = Field([], max_length=FILTER_VALUES_MAX, description="Kinds at one version, as `kind/v2`.")
     phase: list[Phase] = Field([], description="Phases; any of them.")
@@ -48,13 +51,31 @@ class RootsQuery(PageQuery):
         )
 
 
-class ListQuery(RootsQuery):
+class OwnedQuery(SelfQuery):
     owner: list[str] = Field([], max_length=FILTER_VALUES_MAX, description="Direct owners, as `kind/name`.")
 
     def filter(self) -> ResourceFilter:
         where = super().filter()
         where.owners = [_ref(text) for text in self.owner]
         return where
+
+
+class RootsQuery(SelfQuery, PageQuery):
+    pass
+
+
+class ListQuery(OwnedQuery, PageQuery):
+    pass
+
+
+class ResourceWatchQuery(Strict):
+    since: Annotated[int | None, Field(ge=0, le=SEQUENCE_MAX)] = Field(
+        None, description="Resume after this event; absent: only what happens from now on."
+    )
+
+
+class WatchQuery(OwnedQuery, ResourceWatchQuery):
+    pass
 
 
 class ApplyQuery(Strict):

@@ -241,6 +241,23 @@ class EventView(Struct):
     created_at: Instant
 
 
+class WatchEvent(Struct):
+    """A change of a resource, which is shown as it is when this is sent; null once it is gone."""
+
+    type: Literal["ADDED", "MODIFIED", "DELETED"]
+    event: EventView
+    uid: str | None
+    resource: ResourceView | None
+
+
+class WatchEnd(Struct):
+    """The last of a stream: why it ends, and after which event to resume."""
+
+    reason: Literal["draining", "too_slow", "expired"]
+    message: str
+    last: int
+
+
 class Events(Struct):
     """Events, the oldest first."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from stdworker.engine.reconcile import schedule, state
+from stdworker.engine.reconcile import changes, schedule, state
 from stdworker.engine.reconcile.unit import UnitOfWork
 from stdworker.engine.store import catalog, edges, nodes
 from stdworker.engine.store.rows import Node
@@ -36,8 +36,9 @@ def _remove(uow: UnitOfWork, gone: Sequence[Node]) -> None:
     for edge in edges.of_dependents(uow.db, ids):
         uow.recheck(edges.REMOVAL, edge.dependency_id)
     owners = {node.id: node for node in uow.lock({node.owner_id for node in gone if node.owner_id is not None})}
+    uow.lock(ids, whole=True)
     for node in gone:
-        uow.event(node, "Deleted")
+        uow.event(node, "Deleted", **changes.tombstone(node, owners.get(node.owner_id or 0)))
         owner = owners.get(node.owner_id or 0)
         if owner is not None:
             _tell_owner(uow, owner, node)

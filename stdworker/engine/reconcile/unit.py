@@ -138,6 +138,7 @@ class UnitOfWork:
         node.labels = nodes.labels_text(labels)
         self._labels[node.id] = labels
         if not self.is_new(node.id):
+            self.event(node, "LabelsChanged")
             self.rewrite(node)
 
     def request(self, node: Node, reasons: int) -> None:
@@ -206,6 +207,8 @@ class UnitOfWork:
             catalog.count_phases(self.db, counts)
         if self._events:
             events.add(self.db, self._events)
+            if "event" in self.heard:
+                self.hints.add(Hint("event"))
         self._forget_pending()
 
     def _forget_pending(self) -> None:
@@ -219,12 +222,14 @@ class UnitOfWork:
 
     def _note_changes(self) -> list[tuple[str, str, int]]:
         counts: Counter[tuple[str, str]] = Counter()
+        told = {event.uid for event in self._events}
         for node in self._dirty.values():
             state.fold(node)
             before, after = self._before.get(node.id), _standing(node)
             self._before[node.id] = after
-            node.updated_at = self.now_ms
-            self._note_transition(node, before, after)
+            if before is not None:
+                node.updated_at = max(self.now_ms, node.updated_at + 1)  # tells any two states apart
+            self._note_transition(node, before, after, is_told=node.uid in told)
             if before is None or before[0] is not after[0]:
                 counts[node.kind, after[0]] += 1
                 if before is not None:
@@ -234,8 +239,9 @@ class UnitOfWork:
             self._hint_change(node)
         return [(kind, phase, change) for (kind, phase), change in counts.items() if change]
 
-    def _note_transition(self, node: Node, before: _Before | None, after: _Before) -> None:
-        if before is None or before == after:
+    def _note_transition(self, node: Node, before: _Before | None, after: _Before, *, is_told: bool) -> None:
+        """Events of what is to be seen from outside, and that no decision told."""
+        if before is None:
             return
         if before[1][0] != after[1][0]:
             node.synced_changed_at = self.now_ms
@@ -244,6 +250,10 @@ class UnitOfWork:
         if before[0] is not after[0]:
             message = node.failure_message if after[0] is Phase.FAILED else ""
             self.event(node, "PhaseChanged", after[0], message, previous=before[0])
+        elif before[3] != after[3] and not is_told:
+            self.event(node, "SpecChanged", generation=node.generation)
+        elif node.id in self._reported and not is_told:
+            self.event(node, "StatusReported")
 
     def _matters_above(self, node: Node, before: _Before | None, after: _Before) -> bool:
         """Must its owner and what depends on it be looked at after the commit (decision 12)?"""

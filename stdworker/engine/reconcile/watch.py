@@ -13,15 +13,16 @@ from stdworker.model.resource import Ref
 PENDING_HINTS_MAX = 10_000
 ANNOUNCED_MAX = 50
 
-Topic = Literal["work", "config", "resource", "voided"]
-TOPICS: frozenset[Topic] = frozenset(("work", "config", "resource", "voided"))
+Topic = Literal["work", "config", "resource", "voided", "event"]
+TOPICS: frozenset[Topic] = frozenset(("work", "config", "resource", "voided", "event"))
 
 
 class Hint(NamedTuple):
     """What may have changed.
 
     `work`: tasks of `pair` can be claimed. `config`: the default of `pair` was edited. `voided`: a leased
-    task of `pair` lost its lease. `resource`: `ref` changed. An absent pair or ref means any.
+    task of `pair` lost its lease. `resource`: `ref` changed. `event`: the event sequence grew. An absent pair or
+    ref means any.
     """
 
     topic: Topic

@@ -67,6 +67,10 @@ def get_many(db: Connection, ids: Collection[int]) -> list[Seen]:
     ]
 
 
+def get_uids(db: Connection, uids: Collection[str]) -> list[Seen]:
+    return [_seen(row) for row in db.fetch(f"{_SEEN} WHERE n.uid IN (SELECT * FROM NAMES(uids))", uids=list(uids))]
+
+
 def find(db: Connection, where: ResourceFilter, limit: int, before: int | None) -> list[Seen]:
     """Newest first; `before` is the id where the last page ended."""
     terms, parameters = _conditions(where)

@@ -398,7 +398,8 @@ def test_hints_say_what_to_look_at(world):
     world.apply("leaf", "a")
     world.settle(world.claim_one())
     hints = {(hint.topic, hint.pair, str(hint.ref) if hint.ref else None) for hint in world.do(scenario())}
-    assert hints == {("work", KindVersion("leaf"), None), ("resource", KindVersion("leaf"), "leaf/a")}
+    leaf = KindVersion("leaf")
+    assert hints == {("work", leaf, None), ("resource", leaf, "leaf/a"), ("event", None, None)}
 
 
 def test_a_retry_that_has_become_due_is_hinted(world):
