@@ -30,7 +30,8 @@ _SHAPES = [
 ]
 
 PAGED = {"X-Next-Cursor": "the cursor of the next page; absent on the last"}
-APPLIED = {"X-Apply-Result": "created, configured or unchanged"}
+TAGGED = {"ETag": "another one after each change, but for those of `work`"}
+APPLIED = {"X-Apply-Result": "created, configured or unchanged", **TAGGED}
 
 
 def documented(
@@ -50,7 +51,11 @@ def documented(
     told = {name: {"description": text, "schema": {"type": "string"}} for name, text in (headers or {}).items()}
     answers = {status: answer, **(also or {})}
     responses: dict[int | str, Any] = {
-        code: {"description": "Done.", "headers": told, "content": {answer_type: {"schema": _schema(shape)}}}
+        code: {
+            "description": _WHY.get(code, "Done."),
+            "headers": told,
+            "content": {answer_type: {"schema": _schema(shape)}},
+        }
         for code, shape in answers.items()
     }
     for code in problems:
@@ -75,10 +80,12 @@ def documented(
 
 _WHY = {
     400: "Not JSON, or a spec that its kind's schema refuses; `errors` has the paths.",
+    304: "It is still the one that `If-None-Match` names.",
     404: "No such thing.",
     408: "Not so within the time.",
     409: "Its state, or its owner, stands against it.",
     410: "Resumed from too long ago.",
+    412: "It is another one than `If-Match` names.",
     413: "The body is too large.",
     422: "It breaks rules; `errors` has the paths.",
     503: "The store doesn't answer.",

@@ -8,10 +8,10 @@ from fastapi import APIRouter, Query, Request
 from msgspec import UnsetType
 from starlette.responses import Response
 
-from stdworker.engine.api import bodies, shapes, views
+from stdworker.engine.api import bodies, etags, shapes, views
 from stdworker.engine.api.context import Actor, InEngine, PathRef, answer, now_ms, paged
 from stdworker.engine.api.diff import changes
-from stdworker.engine.api.openapi import APPLIED, PAGED, documented
+from stdworker.engine.api.openapi import APPLIED, PAGED, TAGGED, documented
 from stdworker.engine.api.queries import ApplyQuery, DeleteQuery, ListQuery, RootsQuery
 from stdworker.engine.reconcile import Engine
 from stdworker.engine.store.records import UNSET, ApplyDocument, ResourceRecord
@@ -39,19 +39,26 @@ EXAMPLE = {
         headers=APPLIED,
         body=shapes.ResourceBody,
         example=EXAMPLE,
-        problems=(400, 409, 413, 422),
+        problems=(400, 409, 412, 413, 422),
     ),
 )
-async def apply(engine: InEngine, actor: Actor, request: Request, query: Annotated[ApplyQuery, Query()]) -> Response:
+async def apply(
+    engine: InEngine,
+    actor: Actor,
+    request: Request,
+    query: Annotated[ApplyQuery, Query()],
+    if_match: etags.IfMatch = None,
+) -> Response:
     """With `dryRun=true` nothing is stored and the answer is a `DryRun`."""
     body = await bodies.read(request, bodies.RESOURCE_BYTES_MAX)
     document = declared(bodies.decode(body, shapes.ResourceBody))
+    document.only_if = etags.named(if_match)
     before = await _current(engine, document) if query.dry_run else None
     (applied,) = await engine.apply([document], actor, dry_run=query.dry_run)
     if isinstance(applied, RequestError):
         raise applied
     shown = views.resource(applied.resource, now_ms())
-    headers = {"X-Apply-Result": applied.result}
+    headers = {"X-Apply-Result": applied.result, "ETag": etags.of(applied.resource)}
     if query.dry_run:
         would = shapes.DryRun(applied.result, changes(before, applied.resource), shown)  # type: ignore[arg-type]
         return answer(would, headers=headers)
@@ -101,18 +108,31 @@ async def summary(engine: InEngine) -> Response:
     return answer(await engine.summary())
 
 
-@router.get("/resources/{kind}/{name}", **documented("Get a resource", answer=shapes.ResourceView, problems=(404,)))
-async def get(engine: InEngine, ref: PathRef) -> Response:
-    return answer(views.resource(await engine.get(ref), now_ms()))
+@router.get(
+    "/resources/{kind}/{name}",
+    **documented("Get a resource", answer=shapes.ResourceView, headers=TAGGED, also={304: None}, problems=(404,)),
+)
+async def get(engine: InEngine, ref: PathRef, if_none_match: etags.IfNoneMatch = None) -> Response:
+    record = await engine.get(ref)
+    headers = {"ETag": etags.of(record)}
+    if etags.is_known(record, if_none_match):
+        return Response(status_code=304, headers=headers)
+    return answer(views.resource(record, now_ms()), headers=headers)
 
 
 @router.delete(
     "/resources/{kind}/{name}",
-    **documented("Delete a resource and what it owns", answer=shapes.Deleted, problems=(404, 409)),
+    **documented("Delete a resource and what it owns", answer=shapes.Deleted, problems=(404, 409, 412)),
 )
-async def delete(engine: InEngine, actor: Actor, ref: PathRef, query: Annotated[DeleteQuery, Query()]) -> Response:
+async def delete(
+    engine: InEngine,
+    actor: Actor,
+    ref: PathRef,
+    query: Annotated[DeleteQuery, Query()],
+    if_match: etags.IfMatch = None,
+) -> Response:
     """The deletion is requested; it ends when all teardowns did, dependents first."""
-    await engine.delete(ref, actor, force=query.force)
+    await engine.delete(ref, actor, force=query.force, only_if=etags.named(if_match))
     return answer(shapes.Deleted())
 
 

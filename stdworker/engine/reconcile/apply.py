@@ -9,7 +9,7 @@ from stdworker.engine.reconcile import configs, deletion, present, schedule, sta
 from stdworker.engine.reconcile.kinds import Kind
 from stdworker.engine.reconcile.unit import UnitOfWork
 from stdworker.engine.store import edges, lists
-from stdworker.engine.store.records import UNSET, Applied, ApplyDocument, Declared, ResourceRecord
+from stdworker.engine.store.records import UNSET, Applied, ApplyDocument, Declared, ResourceRecord, revision
 from stdworker.engine.store.rows import DELETE, RECONCILE, Node, task_id
 from stdworker.errors import Conflict, Invalid, NotFound, RequestError
 from stdworker.model.json_text import ascii_line, equal, loads
@@ -72,8 +72,10 @@ def reconcile(uow: UnitOfWork, ref: Ref) -> ResourceRecord:
     return present.record(uow.db, _seen(uow, node))
 
 
-def delete(uow: UnitOfWork, ref: Ref, *, force: bool) -> None:
+def delete(uow: UnitOfWork, ref: Ref, *, force: bool, only_if: Sequence[str] | None = None) -> None:
     node = _existing(uow, ref)
+    if only_if is not None:
+        _check_revision(ref, node, only_if)
     if force:
         uow.event(node, "DeleteForced", message="teardowns are skipped")
     deletion.mark(uow, node.id, force=force)
@@ -108,6 +110,8 @@ def _apply(
     spec = ascii_line(document.spec).decode("ascii") if document.spec is not None else None
     given = _labels(document)
     known = uow.by_ref.get(ref) or fresh.get(ref)
+    if document.only_if is not None:
+        _check_revision(ref, known, document.only_if)
     config = _config(document, known, kind.pair, pairs)
     if known is None:
         node = _new(uow, document, kind, spec or "{}", config)
@@ -170,6 +174,14 @@ def _change(uow: UnitOfWork, node: Node, kind: Kind, spec: str | None, config: s
     uow.event(node, "SpecChanged", generation=node.generation)
     uow.request(node, schedule.SPEC)
     return True
+
+
+def _check_revision(ref: Ref, node: Node | None, only_if: Sequence[str]) -> None:
+    """Raises Conflict when it is another one than whoever asks has seen."""
+    if node is None:
+        raise Conflict(f"there is no {ref}", code="precondition")
+    if only_if and revision(node.uid, node.updated_at) not in only_if:
+        raise Conflict(f"{ref} was changed meanwhile", hint="get it again", code="precondition")
 
 
 def _check_appliable(uow: UnitOfWork, node: Node) -> None:

@@ -180,8 +180,12 @@ class Engine:
     async def apply(
         self, documents: Sequence[ApplyDocument], actor: str, *, dry_run: bool = False
     ) -> list[Applied | RequestError]:
-        """Apply documents in their order, each alone; answers what was done to each, or why not."""
-        verb = verbs.APPLY_DRY if dry_run else verbs.APPLY
+        """Apply documents in their order, each alone; answers what was done to each, or why not.
+
+        One with `only_if` has a transaction of its own: what is changed beside it has its revision only after.
+        """
+        alone = any(document.only_if is not None for document in documents)
+        verb = verbs.APPLY_DRY if dry_run else verbs.APPLY_ALONE if alone else verbs.APPLY
         return await self._batcher.call(verb, (actor, documents), len(documents))  # type: ignore[no-any-return]
 
     async def declare(self, documents: Sequence[ApplyDocument], actor: str) -> list[Declared | RequestError]:
@@ -214,9 +218,14 @@ class Engine:
         """Events in their order, of one resource or of all, from the one after `after`."""
         return await self.read(readings.events, ref, after, limit)
 
-    async def delete(self, ref: Ref, actor: str, *, force: bool = False) -> None:
-        """Request the deletion of a resource with all it owns; `force` skips teardowns."""
-        await self._batcher.call(verbs.DELETE, (actor, ref, force))
+    async def delete(
+        self, ref: Ref, actor: str, *, force: bool = False, only_if: Sequence[str] | None = None
+    ) -> None:
+        """Request the deletion of a resource with all it owns; `force` skips teardowns.
+
+        With `only_if` its revision must be one of these, any if none is given; else it raises Conflict.
+        """
+        await self._batcher.call(verbs.DELETE, (actor, ref, force, only_if))
 
     async def reconcile(self, ref: Ref, actor: str) -> ResourceRecord:
         """Run a resource again as a new generation."""

@@ -113,6 +113,7 @@ APPLY = Verb("apply", _together(apply.apply), rank=5)
 DECLARE = Verb("declare", _together(apply.declare), rank=5)
 CLAIM = Verb("claim", _claim, rank=6)
 
+APPLY_ALONE = Verb("apply", _together(apply.apply), alone=True)
 APPLY_DRY = Verb("apply", _together(apply.apply), alone=True, dry=True)
 FOLLOW_UP = Verb("follow up", _follow_up, alone=True)
 SET_ASIDE = Verb("set aside", lambda uow, calls: [recheck.set_aside(uow, why) for why in calls], alone=True)
@@ -122,7 +123,11 @@ REMOVE_MEMBER = Verb("remove member", _remove_member, alone=True)
 PRUNE = Verb("prune", _prune, alone=True)
 PROBE = Verb("probe", _probe, alone=True)
 RECONCILE = Verb("reconcile", _each(apply.reconcile), alone=True)
-DELETE = Verb("delete", _each(lambda uow, ref, force: apply.delete(uow, ref, force=force)), alone=True)
+DELETE = Verb(
+    "delete",
+    _each(lambda uow, ref, force, only_if: apply.delete(uow, ref, force=force, only_if=only_if)),
+    alone=True,
+)
 OPERATE = Verb("operate", _each(operate.request), alone=True)
 PUBLISH_KIND = Verb("publish kind", _each(publish.publish), alone=True)
 DELETE_KIND = Verb("delete kind", _each(publish.delete), alone=True)

@@ -105,6 +105,8 @@ class ApplyDocument:
     spec: RawJson | None = None
     labels: dict[str, str] | Unset | None = UNSET
     provider_config_ref: str | Unset | None = UNSET
+    only_if: Sequence[str] | None = None
+    """Revisions of which the stored resource must have one; none given is any, as long as it is there."""
 
 
 @dataclass(slots=True)
@@ -162,6 +164,15 @@ class ResourceRecord:
     @property
     def ref(self) -> Ref:
         return Ref(self.kind, self.name)
+
+    @property
+    def revision(self) -> str:
+        """Another one after each change, but for those of `work` and of what it waits for."""
+        return revision(self.uid, self.updated_at_ms)
+
+
+def revision(uid: str, updated_at_ms: int) -> str:
+    return f"{uid}.{updated_at_ms}"
 
 
 @dataclass(slots=True)

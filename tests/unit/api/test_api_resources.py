@@ -1,5 +1,6 @@
 """Declaring, showing and deleting resources over HTTP."""
 
+import asyncio
 import gzip
 
 import pytest
@@ -217,3 +218,60 @@ async def test_a_failure_tells_why_and_whether_it_is_tried_again(api, work):
     failure = shown["failure"]
     assert (shown["phase"], failure["message"], failure["reason"]) == ("Failed", "no such bucket", "BucketMissing")
     assert (failure["terminal"], failure["next_attempt_at"]) == (True, None)
+
+
+# ---- entity tags ----
+
+
+async def tag(api, name="a"):
+    return (await api.get(f"/resources/leaf/{name}")).headers["etag"]
+
+
+async def test_an_apply_lands_only_on_the_resource_that_was_seen(api, leaf, work):
+    body = {"kind": "leaf", "kind_version": 1, "name": "a", "spec": {"size": 1}}
+    created = await api.post("/resources", json=body)
+    seen = created.headers["etag"]
+    assert seen == await tag(api)
+    body["labels"] = {"team": "x"}
+    changed = await api.post("/resources", json=body, headers={"if-match": f'"other", {seen}'})
+    assert (changed.status_code, changed.headers["x-apply-result"]) == (200, "configured")
+    late = await api.post("/resources", json=body | {"labels": {}}, headers={"if-match": seen})
+    assert (late.status_code, late.json()["type"]) == (412, "urn:converge:problem:precondition")
+    assert (await api.get("/resources/leaf/a")).json()["labels"] == {"team": "x"}
+
+
+async def test_of_many_who_saw_the_same_only_one_changes_it(api, leaf):
+    body = {"kind": "leaf", "kind_version": 1, "name": "a"}
+    seen = (await api.post("/resources", json=body)).headers["etag"]
+    answers = await asyncio.gather(
+        *(api.post("/resources", json=body | {"labels": {"n": str(n)}}, headers={"if-match": seen}) for n in range(20))
+    )
+    assert sorted(answer.status_code for answer in answers) == [200] + [412] * 19
+
+
+async def test_what_is_not_there_matches_no_tag(api, leaf):
+    body = {"kind": "leaf", "kind_version": 1, "name": "a"}
+    assert (await api.post("/resources", json=body, headers={"if-match": "*"})).status_code == 412
+    assert (await api.get("/resources/leaf/a")).status_code == 404
+    await api.post("/resources", json=body)
+    assert (await api.post("/resources", json=body, headers={"if-match": "*"})).status_code == 200
+
+
+async def test_a_delete_asks_for_the_resource_that_was_seen_too(api, leaf, work):
+    await api.post("/resources", json={"kind": "leaf", "kind_version": 1, "name": "a"})
+    seen = await tag(api)
+    await work()
+    assert (await api.delete("/resources/leaf/a", headers={"if-match": seen})).status_code == 412
+    assert (await api.delete("/resources/leaf/a", headers={"if-match": await tag(api)})).status_code == 200
+
+
+async def test_a_settled_resource_is_not_sent_again_to_who_has_it(api, leaf, work):
+    await api.post("/resources", json={"kind": "leaf", "kind_version": 1, "name": "a"})
+    moving = await tag(api)
+    assert (await api.get("/resources/leaf/a", headers={"if-none-match": moving})).status_code == 200
+    await work()
+    assert (await api.get("/resources/leaf/a", headers={"if-none-match": moving})).status_code == 200
+    seen = await tag(api)
+    for header in (seen, f"W/{seen}", f'"other", {seen}', "*"):
+        known = await api.get("/resources/leaf/a", headers={"if-none-match": header})
+        assert (known.status_code, known.content, known.headers["etag"]) == (304, b"", seen)
