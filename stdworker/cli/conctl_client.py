@@ -78,7 +78,7 @@ class Client:
             response = self.http().request(
                 method,
                 API + path,
-                params=_given(query or {}),
+                params=given(query or {}),
                 content=body,
                 headers={"content-type": media_type} if body is not None else None,
                 timeout=httpx.Timeout(limit, connect=min(limit, CONNECT_SECONDS)),
@@ -88,7 +88,7 @@ class Client:
         except (httpx.HTTPError, httpx.InvalidURL, UnicodeError, OSError) as error:
             raise self.unreachable(error) from None
         if response.is_error:
-            raise Failed(_told(response), response.status_code)
+            raise self.refused(response)
         return response
 
     def document(self, path: str, query: Mapping[str, Any] | None = None) -> RawJson:
@@ -118,6 +118,10 @@ class Client:
             )
         return self._http
 
+    def refused(self, response: httpx.Response) -> Failed:
+        """What the engine says of a request that it turned away."""
+        return Failed(_told(response), response.status_code)
+
     def unreachable(self, error: Exception) -> Failed:
         reason = " ".join(str(error).split()) or type(error).__name__
         return Failed(
@@ -126,7 +130,7 @@ class Client:
         )
 
 
-def _given(query: Mapping[str, Any]) -> dict[str, Any]:
+def given(query: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in query.items() if value not in (None, "", (), [])}
 
 

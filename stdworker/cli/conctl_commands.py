@@ -14,11 +14,12 @@ from stdworker.cli import conctl_output as output
 from stdworker.cli import conctl_show as show
 from stdworker.cli.conctl_apply import RESOURCE, Applying, Results, load, ordered, program_items
 from stdworker.cli.conctl_arguments import MEMBER, Session, label_of, path_of, shared, target_of, type_name
-from stdworker.cli.conctl_client import Client, Failed, Listed
+from stdworker.cli.conctl_client import Client, Failed, Listed, given
 from stdworker.cli.conctl_cluster import cluster as show_cluster
 from stdworker.cli.conctl_run import ask, await_end, json_input, show_operation
 from stdworker.cli.conctl_wait import wait_for
 from stdworker.cli.conctl_waiting import why_waiting
+from stdworker.cli.conctl_watch import Watching, line_of
 from stdworker.cli.ending import CommandLine
 from stdworker.model.json_text import RawJson, join_elements, join_members, loads
 from stdworker.model.kind import Phase
@@ -172,18 +173,22 @@ def list_(session: Session, listed: str, everything: bool, limit: int, **filters
 
 
 def _list_resources(session: Session, client: Client, everything: bool, limit: int, filters: dict[str, Any]) -> None:
-    query = {
+    query = _filters(filters)
+    roots = not (everything or filters["owners"])
+    path, member = ("/resources/roots", "roots") if roots else ("/resources", "resources")
+    found = client.items(path, member, query, limit)
+    headings = show.ROOT_HEADINGS if roots else show.RESOURCE_HEADINGS
+    _print_list(session, "resources", found, headings, show.resource_row, lambda r: f"{r['kind']}/{r['name']}")
+
+
+def _filters(filters: dict[str, Any]) -> dict[str, Any]:
+    return {
         "kind": filters["kinds"],
         "phase": filters["phases"],
         "owner": filters["owners"],
         "name": filters["name"],
         "label": [label_of(label) for label in filters["labels"]],
     }
-    roots = not (everything or filters["owners"])
-    path, member = ("/resources/roots", "roots") if roots else ("/resources", "resources")
-    found = client.items(path, member, query, limit)
-    headings = show.ROOT_HEADINGS if roots else show.RESOURCE_HEADINGS
-    _print_list(session, "resources", found, headings, show.resource_row, lambda r: f"{r['kind']}/{r['name']}")
 
 
 def _list_kinds(session: Session, client: Client) -> None:
@@ -289,6 +294,30 @@ def events(session: Session, resource: str, limit: int) -> None:
         found = client.items(f"{path_of(RESOURCE, resource)}/events", "events", {}, limit)
     headings = ("AGE", "TYPE", "REASON", "BY", "MESSAGE")
     _print_list(session, "events", found, headings, lambda e: show.event_rows([e])[0], lambda e: e["type"])
+
+
+@cli.command()
+@click.argument("resource", required=False, metavar="[KIND/NAME]")
+@click.option("-k", "--kind", "kinds", multiple=True, help="Of this kind; any of them.")
+@click.option("-l", "--label", "labels", multiple=True, metavar="KEY=VALUE", help="With this label; all of them.")
+@click.option("--phase", "phases", multiple=True, type=PHASES, help="In this phase; any of them.")
+@click.option("--owner", "owners", multiple=True, metavar="KIND/NAME", help="Owned by it; any of them.")
+@click.option("--name", default="", help="A part of the name.")
+@shared
+def watch(session: Session, resource: str | None, **filters: Any) -> None:
+    """Print a line for each change of a resource, or of those chosen, until interrupted.
+
+    A lost connection is taken up again without a gap. With --output json each line is the whole change.
+    """
+    if session.output == "yaml":
+        raise click.UsageError("this command has no --output yaml; --output json has the whole changes")
+    query = _filters(filters)
+    if resource and any(query.values()):
+        raise click.UsageError("give a resource or filters, not both")
+    path = f"{path_of(RESOURCE, resource)}/watch" if resource else "/watch"
+    with session.client() as client:
+        for change in Watching(client, path, given(query)).events():
+            click.echo(change if session.output == "json" else line_of(change, session.output))
 
 
 @cli.command()

@@ -152,3 +152,21 @@ async def test_every_process_lists_all_of_them_with_their_workers_and_one_that_e
     assert there.stop() == 0
     [left] = await members(here, lambda found: len(found) == 1)
     assert left["pid"] == here.process.pid
+
+
+async def test_who_watches_one_process_is_told_what_another_is_told(pair):
+    here, there = pair
+    await apply(here, "a")
+    async with (
+        asyncio.timeout(HANG_SECONDS),
+        httpx.AsyncClient(base_url=f"{there.rest}/api/v1", timeout=HANG_SECONDS) as http,
+        http.stream("GET", "/watch", params={"name": "b"}) as stream,
+    ):
+        lines = stream.aiter_lines()
+        while not (await anext(lines)).startswith("id:"):
+            pass
+        await apply(here, "b")
+        while not (line := await anext(lines)).startswith("data:"):
+            pass
+    assert line.startswith('data: {"type":"ADDED"')
+    assert '"name":"b"' in line
