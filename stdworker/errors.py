@@ -13,6 +13,7 @@ Two questions place a class: who must act, and is it worth trying again?
     ├── RequestError                    caller: the engine can't do what was asked
     │   ├── NotFound                    no such thing
     │   ├── Conflict                    the thing's state, or its owner, stands against it
+    │   │   └── Incompatible            a kind version published anew would break what was published
     │   └── Invalid                     the request breaks rules, all violations at once
     ├── ProtocolError                   peer: bytes that don't keep the contract
     │   ├── JsonError                   text that is not JSON as this project accepts it
@@ -36,6 +37,7 @@ __all__ = [
     "ConfigError",
     "ConfigKeyError",
     "Conflict",
+    "Incompatible",
     "Invalid",
     "JsonError",
     "ManifestError",
@@ -174,6 +176,16 @@ class Conflict(RequestError):
     """It exists, but its state or its owner stands against the request."""
 
     code = "conflict"
+
+
+class Incompatible(Conflict):
+    """A schema published anew breaks the one before; `violations`: (pointer into the manifest, sentence) pairs."""
+
+    code = "incompatible"
+
+    def __init__(self, message: str, violations: Iterable[tuple[str, str]], *, hint: str = "") -> None:
+        super().__init__(message, hint=hint)
+        self.violations = list(violations)
 
 
 class Invalid(RequestError):

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 BATCH_DOCUMENTS_MAX = 5_000
 BATCH_BYTES_MAX = 32 << 20
 
+CONFLICT = 409
+
 KIND, CONFIG, RESOURCE = "manifest", "providerconfig", "resource"
 ORDER = (KIND, CONFIG, RESOURCE)
 SKIPPED_FOLDERS = ("node_modules", "__pycache__")  # beside hidden ones
@@ -172,11 +174,13 @@ def _number(told: dict[str, RawJson], key: str) -> str:
 class Applying:
     """Sends items one after the other, resources in batches; a failure doesn't stop the rest.
 
+    `force` publishes kinds although they break what was published, and tells what they break.
     `on_result` is told what became of each: the item, the result in a word, more members, and the sentence for people.
     """
 
     client: Client
     dry_run: bool = False
+    force: bool = False
     failures: int = 0
     on_result: OnResult = lambda item, result, more, sentence: click.echo(sentence)
 
@@ -206,8 +210,16 @@ class Applying:
         if self.dry_run:
             self.on_result(item, "published", {}, f"kind {item.name} would be published")
             return
-        self.client.call("PUT", f"/kinds/{_text(item.members, 'kind')}/manifest", body=item.body)
-        self.on_result(item, "published", {}, f"kind {item.name} published")
+        path = f"/kinds/{_text(item.members, 'kind')}/manifest"
+        try:
+            self.client.call("PUT", path, body=item.body)
+            sentence = f"kind {item.name} published"
+        except Failed as error:
+            if not self.force or error.status != CONFLICT:
+                raise
+            self.client.call("PUT", path, query={"force": "true"}, body=item.body)
+            sentence = f"kind {item.name} published by force: {error.message}"
+        self.on_result(item, "published", {}, sentence)
 
     def put_config(self, item: Item) -> None:
         if self.dry_run:

@@ -153,7 +153,7 @@ class Dev:
             click.echo(f"not applied: {mistake}", err=True)
         self.mistakes = mistakes
         with told():
-            Applying(self.client).send(ordered(found))
+            Applying(self.client, force=True).send(ordered(found))
         return len(found)
 
     def reconcile(self, pair: KindVersion) -> None:

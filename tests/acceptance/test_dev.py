@@ -225,6 +225,18 @@ def test_a_mistake_in_a_file_is_told_and_the_next_edit_is_applied(dev, folder, w
     assert session.stop(signal.SIGINT) == 0
 
 
+def test_a_kind_file_may_break_what_it_declared_before_and_dev_says_so(dev, folder):
+    schema = "spec_schema: { type: object, properties: { name: { type: string%s } } }\n"
+    (folder / "greeter.kind.yaml").write_text(KIND % "Hello" + schema % "")
+    session = dev(folder)
+    session.said(r"greeter/ada: Ready")
+
+    (folder / "greeter.kind.yaml").write_text(KIND % "Hello" + schema % ", maxLength: 9")
+
+    session.said(r"kind greeter@1 published by force: [^\n]*\n.*/spec_schema/properties/name/maxLength")
+    assert session.stop(signal.SIGINT) == 0
+
+
 def test_a_program_that_describes_itself_needs_no_kind_file(dev, tmp_path, wait_until_status):
     program = tmp_path / "speaker.sh"
     program.write_text(SPEAKER.replace("WORD", "Hello"))

@@ -74,7 +74,7 @@ def respond(told: Problem, headers: dict[str, str] | None = None) -> Response:
 
 def _violations(error: errors.StdworkerError, body: bytes) -> list[ErrorView]:
     pairs: Sequence[tuple[str, str]] = ()
-    if isinstance(error, errors.Invalid | errors.ManifestError):
+    if isinstance(error, errors.Invalid | errors.ManifestError | errors.Incompatible):
         pairs = error.violations
     elif isinstance(error, errors.JsonError) and error.path:
         pairs = [(error.path, error.message.removeprefix(f"{error.path}: "))]

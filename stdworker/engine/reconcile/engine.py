@@ -218,9 +218,7 @@ class Engine:
         """Events in their order, of one resource or of all, from the one after `after`."""
         return await self.read(readings.events, ref, after, limit)
 
-    async def delete(
-        self, ref: Ref, actor: str, *, force: bool = False, only_if: Sequence[str] | None = None
-    ) -> None:
+    async def delete(self, ref: Ref, actor: str, *, force: bool = False, only_if: Sequence[str] | None = None) -> None:
         """Request the deletion of a resource with all it owns; `force` skips teardowns.
 
         With `only_if` its revision must be one of these, any if none is given; else it raises Conflict.
@@ -243,7 +241,8 @@ class Engine:
         return await self.read(readings.operation, ref, uid)
 
     async def publish_kind(self, manifest: Mapping[str, Any], actor: str, *, force: bool = False) -> KindRecord:
-        return await self._batcher.call(verbs.PUBLISH_KIND, (actor, manifest))  # type: ignore[no-any-return]
+        """Publish a kind version; `force` lets its schemas break those that were published, and records it."""
+        return await self._batcher.call(verbs.PUBLISH_KIND, (actor, manifest, force))  # type: ignore[no-any-return]
 
     async def kinds(self) -> list[KindRecord]:
         return await self.read(readings.kinds)

@@ -6,18 +6,21 @@ import hashlib
 from collections.abc import Mapping
 from typing import Any
 
+from stdworker.engine.compatibility import breaks
 from stdworker.engine.reconcile import schedule
 from stdworker.engine.reconcile.kinds import Kind, compile_schema, policy_text
 from stdworker.engine.reconcile.unit import UnitOfWork
 from stdworker.engine.store import catalog
 from stdworker.engine.store.records import KindPolicy, KindRecord
 from stdworker.engine.store.rows import KindRow
-from stdworker.errors import Conflict, Invalid, ManifestError, NotFound
+from stdworker.errors import Conflict, Incompatible, Invalid, ManifestError, NotFound
 from stdworker.model.json_text import dumps
 from stdworker.model.kind import KindVersion
 from stdworker.model.manifest import Manifest
 
 _SCHEMAS = ("spec_schema", "status_schema", "config_schema")
+_FOR_READERS = "status_schema"  # programs write it, others rely on what it can be
+FORCED_BREAKS_MAX = 20  # of those that an event lists
 _POLICY = {
     "max_inflight": "max_inflight",
     "task_deadline_seconds": "task_deadline_secs",
@@ -29,13 +32,19 @@ _POLICY = {
 }
 
 
-def publish(uow: UnitOfWork, document: Mapping[str, Any]) -> KindRecord:
-    """Publish a kind version; its policy seeds the live one once. Raises Invalid with every violation."""
+def publish(uow: UnitOfWork, document: Mapping[str, Any], *, force: bool = False) -> KindRecord:
+    """Publish a kind version; its policy seeds the live one once.
+
+    Raises Invalid with every violation; unless forced, Incompatible with all that its schemas break of those
+    that are published.
+    """
     manifest = _legal(document)
     known = uow.kinds.get(manifest.pair)
     version = _content_version(manifest)
     if known is not None and known.manifest_version == version and known.manifest.document() == manifest.document():
         return known.record()
+    if known is not None:
+        _keep_compatible(uow, known.manifest, manifest, force=force)
     seed = KindPolicy(**{ours: getattr(manifest, theirs) for ours, theirs in _POLICY.items()})
     policy = known.policy if known else seed
     kind = _save(uow, manifest, version, policy)
@@ -45,6 +54,23 @@ def publish(uow: UnitOfWork, document: Mapping[str, Any]) -> KindRecord:
         uow.follow_up = True
     schedule.run_waiting(uow, [f"kind:{kind.pair}"])
     return kind.record()
+
+
+def _keep_compatible(uow: UnitOfWork, old: Manifest, new: Manifest, *, force: bool) -> None:
+    """Resources may be there, and others may write to them: they can't know that the kind's shape has changed."""
+    broken = [
+        (f"/{name}{pointer}", sentence)
+        for name in _SCHEMAS
+        for pointer, sentence in breaks(getattr(old, name), getattr(new, name), inverted=name == _FOR_READERS)
+    ]
+    if not broken:
+        return
+    if not force:
+        told = f"{new.pair} is published, and this would break it in {len(broken)} place{'s' * (len(broken) > 1)}"
+        raise Incompatible(told, broken, hint="publish it as another version, or by force")
+    listed = [{"path": path, "message": sentence} for path, sentence in broken[:FORCED_BREAKS_MAX]]
+    message = f"{new.pair}: {len(broken)} breaks"
+    uow.event(None, "KindForced", message=message, kind=new.pair.kind, kind_version=new.pair.version, breaks=listed)
 
 
 def set_policy(uow: UnitOfWork, pair: KindVersion, policy: KindPolicy) -> KindRecord:

@@ -129,7 +129,9 @@ DELETE = Verb(
     alone=True,
 )
 OPERATE = Verb("operate", _each(operate.request), alone=True)
-PUBLISH_KIND = Verb("publish kind", _each(publish.publish), alone=True)
+PUBLISH_KIND = Verb(
+    "publish kind", _each(lambda uow, document, force: publish.publish(uow, document, force=force)), alone=True
+)
 DELETE_KIND = Verb("delete kind", _each(publish.delete), alone=True)
 SET_POLICY = Verb("set policy", _each(publish.set_policy), alone=True)
 PUT_CONFIG = Verb(

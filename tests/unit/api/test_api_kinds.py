@@ -124,3 +124,48 @@ async def test_a_config_is_deleted_once(api):
     assert (await api.delete("/providerconfigs/main")).json() == {"deleted": True}
     assert (await api.delete("/providerconfigs/main")).status_code == 404
     assert (await api.get("/providerconfigs/main")).status_code == 404
+
+
+async def test_a_manifest_that_breaks_what_was_published_is_a_conflict_that_lists_each_break(api):
+    manifest = (await api.get("/kinds/leaf/versions/1/manifest")).json()
+    spec_schema = {"type": "object", "properties": {"size": {"type": "integer"}}, "required": ["size"]}
+    answer = await api.put("/kinds/leaf/manifest", json=manifest | {"spec_schema": spec_schema})
+    assert (answer.status_code, answer.json()["type"]) == (409, "urn:converge:problem:incompatible")
+    assert {(error["location"], error["value"]) for error in map(told, answer.json()["errors"])} == {
+        ("body/spec_schema/properties/size/type", "integer"),
+        ("body/spec_schema/required", "['size']"),
+    }
+    assert (await api.get("/kinds/leaf/versions/1/manifest")).json() == manifest
+
+
+def told(error):
+    return error | {"value": str(error["value"])}
+
+
+async def test_a_break_is_published_by_force_and_recorded(api, engine):
+    manifest = (await api.get("/kinds/leaf/versions/1/manifest")).json()
+    broken = manifest | {"spec_schema": {"type": "object"}}
+    answer = await api.put("/kinds/leaf/manifest", json=broken, params={"force": "true"})
+    assert (answer.status_code, answer.json()["spec_schema"]) == (200, {"type": "object"})
+    [forced] = [event for event in await engine.events() if event.type == "KindForced"]
+    assert forced.actor.split(":")[0] == "api"
+    assert forced.detail["breaks"] == [
+        {"path": "/spec_schema/properties/size", "message": "the property 'size' was removed"}
+    ]
+
+
+async def test_nothing_is_recorded_of_force_where_nothing_breaks(api, engine):
+    manifest = (await api.get("/kinds/leaf/versions/1/manifest")).json()
+    properties = manifest["spec_schema"]["properties"] | {"color": {"type": "string"}}
+    more = manifest | {"spec_schema": {"type": "object", "properties": properties}}
+    assert (await api.put("/kinds/leaf/manifest", json=more, params={"force": "true"})).status_code == 200
+    assert [event for event in await engine.events() if event.type == "KindForced"] == []
+
+
+@pytest.mark.parametrize(("name", "status"), [("spec_schema", 200), ("status_schema", 409)])
+async def test_a_status_is_kept_for_those_who_read_it(api, name, status):
+    manifest = (await api.get("/kinds/leaf/versions/1/manifest")).json()
+    for value, expected in (({"maximum": 1}, 200), ({"maximum": 2}, status)):
+        schema = {"type": "object", "properties": {"size": {"type": "number"}, "n": {"type": "number"} | value}}
+        answer = await api.put("/kinds/leaf/manifest", json=manifest | {name: schema})
+        assert answer.status_code == expected

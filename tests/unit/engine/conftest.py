@@ -73,7 +73,7 @@ class World:
 
     def kind(self, name: str, *reactions: dict[str, Any], version: int = 1, **more: Any) -> None:
         document = {"kind": name, "kind_version": version, "reactions": list(reactions), **more}
-        self.do(self.engine.publish_kind(document, "test"))
+        self.do(self.engine.publish_kind(document, "test", force=True))
         if KindVersion(name, version) not in self.pairs:
             self.pairs.append(KindVersion(name, version))
 
