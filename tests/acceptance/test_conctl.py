@@ -117,6 +117,20 @@ def test_a_file_is_applied_in_the_right_order_and_shown(engine):
     assert "\x1b" not in listed.stdout
 
 
+def test_a_kind_that_breaks_what_was_published_is_applied_only_by_force(engine):
+    conctl(engine, "apply", "-f", "all.yaml")
+    path = engine.folder / "all.yaml"
+    path.write_text(DOCUMENTS.replace("{type: object}", "{type: object, required: [color]}"))
+    refused = conctl(engine, "apply", "-f", "all.yaml")
+    assert refused.returncode == 1
+    assert 'body/spec_schema/required: "color" is required now' in refused.stderr
+    forced = conctl(engine, "apply", "-f", "all.yaml", "--force")
+    assert "kind leaf@1 published by force: " in forced.stdout
+    assert '"color" is required now' in forced.stdout
+    again = conctl(engine, "apply", "-f", "all.yaml")
+    assert "kind leaf@1 published\n" in again.stdout
+
+
 def test_failures_are_1_and_usage_is_2_without_any_traceback(engine):
     for words, status in ((["get", "leaf/none"], 1), (["get"], 2), (["list", "pods"], 2), (["apply", "-f", "none"], 1)):
         done = conctl(engine, *words)

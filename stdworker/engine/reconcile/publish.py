@@ -69,7 +69,7 @@ def _keep_compatible(uow: UnitOfWork, old: Manifest, new: Manifest, *, force: bo
         told = f"{new.pair} is published, and this would break it in {len(broken)} place{'s' * (len(broken) > 1)}"
         raise Incompatible(told, broken, hint="publish it as another version, or by force")
     listed = [{"path": path, "message": sentence} for path, sentence in broken[:FORCED_BREAKS_MAX]]
-    message = f"{new.pair}: {len(broken)} breaks"
+    message = f"{new.pair}: {len(broken)} break{'s' * (len(broken) > 1)}"
     uow.event(None, "KindForced", message=message, kind=new.pair.kind, kind_version=new.pair.version, breaks=listed)
 
 
