@@ -50,6 +50,7 @@ def cli(session: Session) -> None:
 )
 @click.option("--type", "forced_type", type=type_name, help="What the documents are, when they don't say.")
 @click.option("--dry-run", is_flag=True, help="Say what would change, change nothing.")
+@click.option("--force", is_flag=True, help="Publish kinds that break what was published; recorded.")
 @click.option("--wait", "waits", is_flag=True, help="Wait until the resources are Ready.")
 @shared
 def apply(
@@ -58,6 +59,7 @@ def apply(
     programs: Sequence[Path],
     forced_type: str | None,
     dry_run: bool,
+    force: bool,
     waits: bool,
 ) -> None:
     """Declare what files say: JSON, YAML (several documents) or TOML.
@@ -72,7 +74,7 @@ def apply(
         raise Failed(f"{', '.join(files)}: nothing in it")
     with session.client() as client:
         results = Results(session.output)
-        applying = Applying(client, dry_run, on_result=results.add)
+        applying = Applying(client, dry_run, force, on_result=results.add)
         try:
             applying.send(found)
         finally:
