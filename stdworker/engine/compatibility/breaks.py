@@ -7,7 +7,10 @@ from typing import Any
 
 from stdworker.engine.compatibility.containment import Break, Comparison, TooLarge
 from stdworker.engine.compatibility.given import Given
+from stdworker.engine.compatibility.members import MEMBERS
 from stdworker.engine.compatibility.places import Document, Place, matches, reach
+from stdworker.engine.compatibility.unions import UNIONS
+from stdworker.engine.compatibility.values import VALUES
 from stdworker.model.json_text import escape_token
 
 BREAKS_MAX = 200
@@ -29,7 +32,7 @@ def breaks(
     removed = {pointer for pointer, _ in found}
     narrow, wide = (after, before) if inverted else (before, after)
     try:
-        contained = Comparison(inverted=inverted).contain(Given.of([narrow], ""), wide)
+        contained = Comparison(VALUES, UNIONS | MEMBERS, inverted=inverted).contain(Given.of([narrow], ""), wide)
     except (TooLarge, RecursionError):
         contained = [("", "the schemas are too large, or too deep, to be compared")]
     found |= dict.fromkeys(item for item in contained if item[0] not in removed)

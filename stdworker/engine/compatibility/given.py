@@ -7,7 +7,16 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from stdworker.engine.compatibility.places import UNIONS, Document, Place, Union, branches, matches, parts, reach
+from stdworker.engine.compatibility.places import (
+    UNION_KEYWORDS,
+    Document,
+    Place,
+    Union,
+    branches,
+    matches,
+    parts,
+    reach,
+)
 from stdworker.model.json_text import escape_token
 
 ATOMS = frozenset(("null", "boolean", "object", "array", "string", "integer", "fraction"))  # of what types are made
@@ -161,7 +170,7 @@ class Given:
     def cases(self) -> list[Given]:
         """The same as the union of several, by its first union that is not taken apart yet; [] without one."""
         for part in self.parts:
-            for keyword in UNIONS:
+            for keyword in UNION_KEYWORDS:
                 if part.get(keyword) and (part, keyword) not in self.split:
                     split = self.split | {(part, keyword)}
                     return [self._with(branch, split) for branch in part.listed(keyword)]

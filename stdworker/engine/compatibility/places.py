@@ -23,8 +23,8 @@ ANNOTATIONS = frozenset(("$anchor", "$comment", "$defs", "$id", "$schema", "defi
 }
 ONE = ("not", "if", "then", "else", "items", "contains", "additionalProperties", "propertyNames")
 ONE_UNEVALUATED = ("unevaluatedItems", "unevaluatedProperties")
-UNIONS = ("anyOf", "oneOf")
-LISTED = (*UNIONS, "allOf", "prefixItems")
+UNION_KEYWORDS = ("anyOf", "oneOf")
+LISTED = (*UNION_KEYWORDS, "allOf", "prefixItems")
 NAMED = ("properties", "patternProperties", "dependentSchemas")
 PATTERNS_KEPT = 4_096  # compiled ones
 PATTERN_BYTES_MAX = 1 << 20
@@ -177,7 +177,7 @@ def reach(places: Iterable[Place]) -> tuple[Place, ...]:
 
 def branches(place: Place, split: frozenset[Union] = frozenset()) -> Iterator[Place]:
     """What may hold beside a schema; not the branches of those unions that are split."""
-    for keyword in UNIONS:
+    for keyword in UNION_KEYWORDS:
         if (place, keyword) not in split:
             yield from place.listed(keyword)
     yield from place.named("dependentSchemas").values()
