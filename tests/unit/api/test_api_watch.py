@@ -270,3 +270,17 @@ async def test_who_leaves_is_forgotten_and_nobody_reads_for_no_one(api, app, eng
     async with asyncio.timeout(HANG_SECONDS):
         while app.state.feed._admitted or app.state.feed._reading or "event" in engine._watches.heard:
             await asyncio.sleep(0.001)
+
+
+async def test_who_takes_nothing_any_more_is_hung_up_on(api, app, leaf, monkeypatch, until):
+    monkeypatch.setattr("stdworker.engine.api.watch.STALL_SECONDS", 0.2)
+    monkeypatch.setattr(follower, "HEARTBEAT_SECONDS", 0.2)
+    _, writer = await asyncio.open_connection(api.base_url.host, api.base_url.port, limit=1)
+    writer.write(b"GET /api/v1/watch HTTP/1.1\r\nHost: localhost\r\n\r\n")
+    await until(lambda: app.state.feed._joined)
+    for i in range(20):
+        await apply(api, f"r{i}", spec={"text": "x" * 1_000_000})
+        if not app.state.feed._admitted:
+            break
+    await until(lambda: not app.state.feed._admitted)
+    writer.transport.abort()
