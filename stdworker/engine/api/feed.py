@@ -85,7 +85,7 @@ class Feed:
                 self._position = page.last
                 self._reading = asyncio.create_task(self._read_on())
             is_there = self._reading is not None and page.last >= self._position
-            if is_there and follower in self._admitted:
+            if is_there:
                 self._joined.add(follower)
             return is_there
 
