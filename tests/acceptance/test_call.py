@@ -515,7 +515,7 @@ def test_a_log_line_about_a_death_is_one_line_and_says_why(program):
     done = call("--mode", "stream", program("read -r r; echo first >&2; echo 'no such region' >&2; exit 1"))
 
     (told,) = [line for line in done.stderr.splitlines() if "the program ended" in line]
-    assert "exit status 1: no such region; next start in" in told
+    assert "exit status 1: no such region; next start " in told
     assert "stderr:" not in done.stdout + done.stderr
 
 
