@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import shlex
+import signal
 import sys
 import time
 from collections.abc import Iterator
@@ -103,6 +104,7 @@ def backup(destination: Path, overwrite: bool, **options: str | None) -> None:
     from stdworker.engine.store.sqlite import SqliteDatabase
 
     begun = time.monotonic()
+    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
     with _told():
         url = ServeSettings.from_environment({**os.environ, **given(options)}).database_url
         database = open_database(url)

@@ -11,6 +11,10 @@ from pathlib import Path
 import httpx
 import pytest
 
+from stdworker.engine.store.backup import back_up
+from stdworker.engine.store.sqlite import SqliteDatabase
+from stdworker.errors import StoreError
+
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
 HANG_SECONDS = 30
@@ -120,6 +124,23 @@ async def test_a_full_disk_refuses_what_it_can_not_store_and_with_room_again_all
     await worker.close()
     assert engine.stop() == 0
     assert "Traceback" not in engine.output
+
+
+def test_a_copy_that_finds_no_room_leaves_nothing(disk, tmp_path):
+    source = tmp_path / "store.db"
+    SqliteDatabase(source).migrate()
+    disk.fill()
+    with pytest.raises(StoreError, match=f"the disk has no room for {disk.folder}/copy.db"):
+        back_up(source, disk.folder / "copy.db")
+    assert [path.name for path in disk.folder.iterdir()] == ["ballast"]
+
+
+def test_a_file_system_that_is_mounted_read_only_is_told(disk):
+    path = disk.folder / "store.db"
+    SqliteDatabase(path).migrate()
+    subprocess.run(["mount", "-o", "remount,ro", str(disk.folder)], check=True)
+    with pytest.raises(StoreError, match=f"the file system of the database {path} is mounted read-only"):
+        SqliteDatabase(path).migrate()
 
 
 def test_an_engine_does_not_start_on_a_full_disk_and_says_why(disk, tmp_path):

@@ -69,8 +69,12 @@ class SqliteConnection:
         self._db.execute(f"PRAGMA wal_autocheckpoint = {CHECKPOINT_PAGES}")
         if read_only:
             self._db.execute("PRAGMA query_only = ON")
+        self._path = path.absolute()
+        self._file = _identity(self._path)
 
     def begin(self) -> None:
+        if _identity(self._path) != self._file:
+            raise sqlite_failures.moved(self._path)
         self._db.execute("BEGIN IMMEDIATE")
 
     def commit(self) -> None:
@@ -152,6 +156,15 @@ class SqliteDatabase:
 
     def explain(self, error: BaseException) -> StoreError:
         return sqlite_failures.explain(error, self.path, BUSY_SECONDS)
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    """Tells a file from one that was put in its place."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 def _prepare(connection: sqlite3.Connection, record: object) -> None:

@@ -76,6 +76,14 @@ def place(path: Path) -> StoreUnavailable | None:
     return None
 
 
+def moved(path: Path) -> StoreUnavailable:
+    """SQLite itself would go on writing into a file that nobody finds again."""
+    return _misplaced(
+        f"the database {path} was moved, replaced or removed while the engine has it open",
+        "put it back, or start the engine again on the file that is there",
+    )
+
+
 def _unusable(error: BaseException, path: Path) -> StoreUnavailable:
     name = getattr(error, "sqlite_errorname", "")
     return StoreUnavailable(

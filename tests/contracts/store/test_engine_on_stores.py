@@ -14,7 +14,7 @@ from stdworker.engine.reconcile.positions import Positions
 from stdworker.engine.reconcile.unit import Limits, UnitOfWork
 from stdworker.engine.store.postgres import PostgresDatabase
 from stdworker.engine.store.records import Applied, ApplyDocument, ResourceFilter, Settlement, Want
-from stdworker.errors import StoreError
+from stdworker.errors import StoreError, StoreUnavailable
 from stdworker.model.json_text import RawJson, dumps
 from stdworker.model.kind import KindVersion, Stage
 from stdworker.model.outcome import ChildSpec, DepEdge, Outcome, ValueFlow
@@ -197,6 +197,20 @@ def test_a_database_that_can_not_be_reached_is_one_clear_error(tmp_path):
     asyncio.run(scenario(f"sqlite:///{tmp_path}/no/such.db", "does not exist"))
     asyncio.run(scenario(f"sqlite:///{tmp_path}", "is a folder"))
     asyncio.run(scenario("postgresql://nobody@127.0.0.1:1/none", "can't be used"))
+
+
+def test_an_outage_ends_with_the_first_write(database_url):
+    async def scenario() -> None:
+        engine = await Engine.open(database_url)
+        engine.health.failed(StoreUnavailable("it is gone"))
+        with pytest.raises(StoreUnavailable, match="it is gone"):
+            await engine.ping()
+        for _ in range(2):
+            await engine.probe()
+            await engine.ping()
+        await engine.close()
+
+    asyncio.run(scenario())
 
 
 def test_names_and_messages_of_any_text_are_found_again(database_url):

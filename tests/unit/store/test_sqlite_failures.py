@@ -202,6 +202,20 @@ def test_an_outage_is_logged_once_and_its_end_too(store, engine, caplog):
     assert said[1] == "the store works again"
 
 
+@pytest.mark.parametrize("replaced", [False, True])
+def test_a_file_that_is_taken_away_is_missed_before_anything_is_written(store, engine, replaced):
+    away = store.rename(store.with_name("away.db"))
+    if replaced:
+        shutil.copy(away, store)
+
+    with pytest.raises(StoreUnavailable, match="was moved, replaced or removed") as told:
+        engine.do(engine.probe())
+    assert told.value.code == "store_misplaced"
+
+    away.rename(store)
+    engine.do(engine.probe())
+
+
 def test_a_damaged_page_is_told_and_stays_told_until_a_person_acts(store, engine):
     engine.do(engine.probe())
     engine.do(engine.close())
