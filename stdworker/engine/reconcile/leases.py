@@ -12,7 +12,7 @@ from stdworker.engine.reconcile.tokens import new_tokens, row_id
 from stdworker.engine.reconcile.unit import UnitOfWork
 from stdworker.engine.store import tasks
 from stdworker.engine.store.records import Claim, Settlement, VoidedLease, Want
-from stdworker.engine.store.rows import DELETE, OPERATE, OperationRow, TaskRow, resource_of, task_id
+from stdworker.engine.store.rows import DELETE, OPERATE, OperationRow, TaskRow, resource_of
 from stdworker.engine.store.tasks import LeaseRow, Ready
 from stdworker.model.config import ProviderConfig
 from stdworker.model.json_text import RawJson
@@ -80,9 +80,9 @@ def _seats(wants: list[Want]) -> Iterator[str]:
 
 
 def _stage(kind: Kind, ready: Ready) -> Stage | None:
-    if ready.id == task_id(ready.resource_id, DELETE):
+    if ready.task_type == DELETE:
         return Stage.DELETE
-    if ready.id == task_id(ready.resource_id, OPERATE):
+    if ready.task_type == OPERATE:
         return Stage.OPERATE
     return schedule.next_stage(kind, ready, ready.reasons, ready.done)
 

@@ -111,7 +111,7 @@ def cancel(uow: UnitOfWork, node: Node) -> None:
 
 def admit(uow: UnitOfWork, found: Sequence[Ready]) -> tuple[list[Ready], dict[int, OperationRow]]:
     """What of the found tasks may start, and the operations among it by their rows."""
-    asked = [ready for ready in found if _is_operation(ready)]
+    asked = [ready for ready in found if ready.task_type == OPERATE]
     if not asked:
         return list(found), {}
     others = [task_id(ready.resource_id, task) for ready in asked for task in (RECONCILE, DELETE)]
@@ -125,11 +125,7 @@ def admit(uow: UnitOfWork, found: Sequence[Ready]) -> tuple[list[Ready], dict[in
     begun = _begin(uow, [ready for ready in asked if ready.resource_id not in busy])
     if begun:
         tasks.hold(uow.db, [id for id in waiting if task_id(resource_of(id), OPERATE) in begun])
-    return [ready for ready in found if not _is_operation(ready) or ready.id in begun], begun
-
-
-def _is_operation(ready: Ready) -> bool:
-    return ready.id == task_id(ready.resource_id, OPERATE)
+    return [ready for ready in found if ready.task_type != OPERATE or ready.id in begun], begun
 
 
 def _begin(uow: UnitOfWork, admitted: Sequence[Ready]) -> dict[int, OperationRow]:
@@ -183,9 +179,7 @@ def give_back(uow: UnitOfWork, node: Node, row: TaskRow) -> None:
 def lose(uow: UnitOfWork, node: Node, row: TaskRow, failure: Settlement) -> None:
     """Nobody knows what became of it: it is run again, within its kind's limit."""
     operation = _running(uow, node)
-    kind = uow.kinds.get(row.pair)
-    limit = kind.policy.max_transient_attempts if kind else 0
-    if 0 < limit <= operation.attempts:
+    if retry.is_last(uow.kinds.get(row.pair), operation.attempts):
         _end(uow, node, operation, FAILED, failure.reason, failure.error)
     else:
         operation.state = PENDING

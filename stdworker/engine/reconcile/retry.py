@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from random import random
 
+from stdworker.engine.reconcile.kinds import Kind
+
 DOUBLINGS_MAX = 40
+
+
+def is_last(kind: Kind | None, attempts: int) -> bool:
+    """Does the kind allow no further attempt after so many? A limit of 0 is none."""
+    limit = kind.policy.max_transient_attempts if kind else 0
+    return 0 < limit <= attempts
 
 
 def delay_ms(

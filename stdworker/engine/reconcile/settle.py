@@ -99,10 +99,8 @@ def _fail_teardown(uow: UnitOfWork, node: Node, row: TaskRow, failure: Settlemen
 
 def _count(uow: UnitOfWork, node: Node, row: TaskRow) -> tuple[int, bool]:
     """Which attempt in a row failed, and whether the kind allows no other."""
-    kind = uow.kinds.get(row.pair)
-    limit = kind.policy.max_transient_attempts if kind else 0
     attempts = node.failure_attempts + 1 if state.is_failed(node) else 1
-    return attempts, 0 < limit <= attempts
+    return attempts, retry.is_last(uow.kinds.get(row.pair), attempts)
 
 
 def _tell(uow: UnitOfWork, node: Node, row: TaskRow, failure: Settlement, *, terminal: bool, counted: bool) -> None:

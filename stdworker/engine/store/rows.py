@@ -104,7 +104,7 @@ class TaskRow:
 
     @property
     def task_type(self) -> int:
-        return self.id % ROWS_PER_RESOURCE
+        return type_of(self.id)
 
     def end_lease(self) -> None:
         """The row can be claimed again."""
@@ -198,6 +198,10 @@ def task_ids(resource_id: int) -> range:
 
 def task_id(resource_id: int, task_type: int) -> int:
     return resource_id * ROWS_PER_RESOURCE + task_type
+
+
+def type_of(task_id: int) -> int:
+    return task_id % ROWS_PER_RESOURCE
 
 
 def resource_of(task_id: int) -> int:

@@ -7,7 +7,7 @@ from operator import attrgetter
 from typing import Any, NamedTuple
 
 from stdworker.engine.store.contract import Connection
-from stdworker.engine.store.rows import TASK_COLUMNS, TaskRow
+from stdworker.engine.store.rows import TASK_COLUMNS, TaskRow, type_of
 from stdworker.engine.store.sql import selected, update, upsert
 from stdworker.model.kind import KindVersion
 
@@ -89,6 +89,10 @@ class Ready(NamedTuple):
     root_uid: str | None
     config_spec: str | None
     config_bundle: bytes | None
+
+    @property
+    def task_type(self) -> int:
+        return type_of(self.id)
 
 
 class HeldRow(NamedTuple):
