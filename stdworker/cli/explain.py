@@ -26,7 +26,7 @@ from stdworker.process.command import resolve
 from stdworker.process.environment import program_environment
 
 if TYPE_CHECKING:
-    from stdworker.cli.conctl_client import Client
+    from stdworker.cli.conctl.client import Client
 
 MERGING = "objects merge key by key, arrays and all else replace; null counts as absent, but in settings it is a value"
 SHOWN_CHARACTERS_MAX = 60
@@ -144,7 +144,7 @@ def _found(kind: str) -> GivenProgram:
 
 def _of_resource(target: str, server: str) -> Subject:
     try:
-        from stdworker.cli.conctl_client import Client, Connection
+        from stdworker.cli.conctl.client import Client, Connection
     except ModuleNotFoundError as error:
         raise click.ClickException(f"{error}; it comes with: pip install 'stdworker[engine]'") from None
     kind, _, name = target.partition("/")

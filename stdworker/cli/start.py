@@ -26,7 +26,7 @@ def conctl() -> None:
     """The `conctl` command: exit status 0, 1 (failed), 2 (usage) or 128 + a signal."""
     try:
         with _loading():
-            from stdworker.cli.conctl_commands import cli
+            from stdworker.cli.conctl.commands import cli
     except ImportError as error:
         sys.exit(f"Error: {error}; conctl comes with: pip install 'stdworker[engine]'")
     cli(prog_name="conctl")

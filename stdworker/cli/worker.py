@@ -50,8 +50,8 @@ VARIABLES = {
 ELSEWHERE = {  # commands that load what only they need
     "call": "stdworker.cli.call",
     "check": "stdworker.cli.check",
-    "dev": "stdworker.cli.dev",
-    "doctor": "stdworker.cli.doctor",
+    "dev": "stdworker.cli.dev.command",
+    "doctor": "stdworker.cli.doctor.command",
     "explain": "stdworker.cli.explain",
     "new": "stdworker.cli.new",
     "replay": "stdworker.cli.replay",

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from stdworker.cli.conctl_commands import cli as conctl
+from stdworker.cli.conctl.commands import cli as conctl
 from stdworker.cli.worker import cli
 
 ROOT = Path(__file__).parents[2]

@@ -2,7 +2,7 @@
 
 from itertools import islice
 
-from stdworker.cli.dev import watched
+from stdworker.cli.dev.command import watched
 
 TURNS_MAX = 30  # the watcher answers several times a second
 

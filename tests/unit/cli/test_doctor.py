@@ -13,8 +13,10 @@ import grpc
 import pytest
 import trustme
 
-from stdworker.cli import doctor_broker, doctor_kinds, doctor_place
-from stdworker.cli.doctor_finding import Level
+from stdworker.cli.doctor import broker as doctor_broker
+from stdworker.cli.doctor import kinds as doctor_kinds
+from stdworker.cli.doctor import place as doctor_place
+from stdworker.cli.doctor.finding import Level
 from stdworker.model.kind import KindVersion
 from stdworker.model.settings import WorkerSettings
 from stdworker.wire.generated import worker_pb2 as pb

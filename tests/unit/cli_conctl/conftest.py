@@ -9,7 +9,7 @@ import pytest
 import uvicorn
 from click.testing import CliRunner, Result
 
-from stdworker.cli.conctl_commands import cli
+from stdworker.cli.conctl.commands import cli
 from stdworker.engine.api import build_app
 from stdworker.engine.reconcile import Engine
 from stdworker.engine.store.records import Claim, Settlement, Want

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from stdworker.cli.conctl_cluster import cluster
+from stdworker.cli.conctl.cluster import cluster
 
 THEN = (datetime.now(UTC) - timedelta(days=3, hours=1)).isoformat()
 WORKER = {

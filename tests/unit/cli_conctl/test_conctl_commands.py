@@ -6,8 +6,8 @@ import pytest
 import yaml
 from click.testing import CliRunner
 
-from stdworker.cli.conctl_arguments import ALIASES
-from stdworker.cli.conctl_commands import cli
+from stdworker.cli.conctl.arguments import ALIASES
+from stdworker.cli.conctl.commands import cli
 
 REACTIONS = "spec_schema: {}\nreactions: [{name: work, trigger: specChange, emits: [status]}]\n"
 
@@ -122,7 +122,7 @@ def test_a_phase_may_be_typed_as_the_table_spells_it_or_in_any_case(conctl, phas
 def test_a_list_goes_through_all_pages(conctl):
     apply(conctl, "---\n".join(leaf(f"many-{number}") for number in range(7)))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("stdworker.cli.conctl_client.PAGE_ITEMS", 3)
+        patch.setattr("stdworker.cli.conctl.client.PAGE_ITEMS", 3)
         assert len(conctl("list", "--name", "many-", "-o", "name").stdout.split()) == 7
         assert len(conctl("list", "--name", "many-", "-o", "name", "--limit", "5").stdout.split()) == 5
 
@@ -196,9 +196,9 @@ def test_wait_ends_in_time(conctl):
 
 def test_a_wait_on_a_terminal_shows_what_is_missing(conctl, monkeypatch):
     shown = []
-    monkeypatch.setattr("stdworker.cli.conctl_wait.on_terminal", lambda: True)
-    monkeypatch.setattr("stdworker.cli.conctl_wait.LOOK_SECONDS", 0.01)
-    monkeypatch.setattr("stdworker.cli.conctl_wait.Status.update", lambda self, text: shown.append(str(text)))
+    monkeypatch.setattr("stdworker.cli.conctl.wait.on_terminal", lambda: True)
+    monkeypatch.setattr("stdworker.cli.conctl.wait.LOOK_SECONDS", 0.01)
+    monkeypatch.setattr("stdworker.cli.conctl.wait.Status.update", lambda self, text: shown.append(str(text)))
     apply(conctl, "kind: stack\nkind_version: 1\nname: watched\nspec: {}\n", "--wait")
     assert conctl("wait", "stack/watched", "--for", "deleted", "--timeout", "100ms").exit_code == 1
     assert "stack/watched Ready, 2 of 2 Ready" in shown

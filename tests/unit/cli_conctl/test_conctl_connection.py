@@ -9,7 +9,7 @@ from threading import Thread
 import pytest
 from click.testing import CliRunner
 
-from stdworker.cli.conctl_commands import cli
+from stdworker.cli.conctl.commands import cli
 
 
 class Other(BaseHTTPRequestHandler):

@@ -8,8 +8,8 @@ import yaml
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from stdworker.cli import conctl_wait
-from stdworker.cli.conctl_output import age, pretty_json, pretty_yaml, table
+from stdworker.cli.conctl import wait
+from stdworker.cli.conctl.output import age, pretty_json, pretty_yaml, table
 from stdworker.model.documents import parse_documents
 from stdworker.model.json_text import dumps, equal
 
@@ -101,13 +101,13 @@ def test_what_a_program_says_gives_a_terminal_no_orders(capsys):
 
 
 def test_a_wait_shows_what_a_program_says_as_it_is(monkeypatch):
-    monkeypatch.setattr(conctl_wait, "on_terminal", lambda: True)
+    monkeypatch.setattr(wait, "on_terminal", lambda: True)
     node = {"ref": "leaf/a", "phase": "Reconciling", "is_ready": False, "message": "5% [/copy] \x1b[2J"}
 
     class Client:
         def value(self, path, query):
             return {"nodes": [node]}
 
-    progress = conctl_wait.Progress(Client())
+    progress = wait.Progress(Client())
     progress.update()
     assert str(progress.status.renderable.text) == "leaf/a Reconciling; leaf/a: 5% [/copy] ?[2J"

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from stdworker.cli.conctl_apply import program_items
+from stdworker.cli.conctl.apply import program_items
 from stdworker.errors import ConfigError
 
 MANIFEST = {
@@ -152,7 +152,7 @@ def test_what_is_no_executable_is_refused(program, tmp_path, name):
 
 
 def test_conctl_does_not_load_the_bridge_before_it_needs_it():
-    code = "import sys, stdworker.cli.conctl_commands as c; print('stdworker.bridge' in sys.modules)"
+    code = "import sys, stdworker.cli.conctl.commands as c; print('stdworker.bridge' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
 
     assert done.stdout == "False\n"

@@ -5,8 +5,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from stdworker.cli.conctl_client import Client, Connection
-from stdworker.cli.conctl_waiting import why_untaken, why_waiting
+from stdworker.cli.conctl.client import Client, Connection
+from stdworker.cli.conctl.waiting import why_untaken, why_waiting
 
 NOBODY = Client(Connection("http://127.0.0.1:1"))  # no engine has this port
 

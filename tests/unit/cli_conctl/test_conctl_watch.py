@@ -5,9 +5,9 @@ import json
 import httpx
 import pytest
 
-from stdworker.cli import conctl_watch
-from stdworker.cli.conctl_client import Client, Connection, Failed
-from stdworker.cli.conctl_watch import Watching, blocks, line_of
+from stdworker.cli.conctl import watch
+from stdworker.cli.conctl.client import Client, Connection, Failed
+from stdworker.cli.conctl.watch import Watching, blocks, line_of
 
 CHANGE = {
     "type": "MODIFIED",
@@ -32,7 +32,7 @@ def watching(monkeypatch):
     """A watch of an engine that gives these answers, and the headers of each request."""
     asked = []
     pauses = []
-    monkeypatch.setattr(conctl_watch.time, "sleep", pauses.append)
+    monkeypatch.setattr(watch.time, "sleep", pauses.append)
 
     def start(*answers):
         rest = iter(answers)

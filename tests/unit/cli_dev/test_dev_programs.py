@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from stdworker.cli.dev_programs import Programs
+from stdworker.cli.dev.programs import Programs
 from stdworker.model.kind import KindVersion
 from stdworker.model.settings import WorkerSettings
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from stdworker.cli.conctl_client import Client, Failed, explain
-from stdworker.cli.conctl_output import print_document
+from stdworker.cli.conctl.client import Client, Failed, explain
+from stdworker.cli.conctl.output import print_document
 from stdworker.errors import ConfigError
 from stdworker.model.documents import SUFFIXES, Document, parse_documents, read_source
 from stdworker.model.json_text import RawJson, ascii_line, dumps, elements, join_elements, join_members, loads, members

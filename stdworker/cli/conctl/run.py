@@ -8,9 +8,9 @@ from pathlib import Path
 
 import click
 
-from stdworker.cli import conctl_output as output
-from stdworker.cli.conctl_arguments import Session
-from stdworker.cli.conctl_client import Client, Failed
+from stdworker.cli.conctl import output as output
+from stdworker.cli.conctl.arguments import Session
+from stdworker.cli.conctl.client import Client, Failed
 from stdworker.errors import JsonError
 from stdworker.model.json_text import RawJson, check, dumps, join_members, loads, members
 

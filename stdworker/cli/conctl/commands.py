@@ -10,16 +10,16 @@ import click
 from click.shell_completion import get_completion_class
 
 import stdworker
-from stdworker.cli import conctl_output as output
-from stdworker.cli import conctl_show as show
-from stdworker.cli.conctl_apply import RESOURCE, Applying, Results, load, ordered, program_items
-from stdworker.cli.conctl_arguments import MEMBER, Session, label_of, path_of, shared, target_of, type_name
-from stdworker.cli.conctl_client import Client, Failed, Listed, given
-from stdworker.cli.conctl_cluster import cluster as show_cluster
-from stdworker.cli.conctl_run import ask, await_end, json_input, show_operation
-from stdworker.cli.conctl_wait import wait_for
-from stdworker.cli.conctl_waiting import why_waiting
-from stdworker.cli.conctl_watch import Watching, line_of
+from stdworker.cli.conctl import output as output
+from stdworker.cli.conctl import show as show
+from stdworker.cli.conctl.apply import RESOURCE, Applying, Results, load, ordered, program_items
+from stdworker.cli.conctl.arguments import MEMBER, Session, label_of, path_of, shared, target_of, type_name
+from stdworker.cli.conctl.client import Client, Failed, Listed, given
+from stdworker.cli.conctl.cluster import cluster as show_cluster
+from stdworker.cli.conctl.run import ask, await_end, json_input, show_operation
+from stdworker.cli.conctl.wait import wait_for
+from stdworker.cli.conctl.waiting import why_waiting
+from stdworker.cli.conctl.watch import Watching, line_of
 from stdworker.cli.ending import CommandLine
 from stdworker.model.json_text import RawJson, join_elements, join_members, loads
 from stdworker.model.kind import Phase

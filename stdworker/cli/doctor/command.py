@@ -11,10 +11,10 @@ from dataclasses import asdict
 
 import click
 
-from stdworker.cli.doctor_broker import look_at_broker, look_at_health_address
-from stdworker.cli.doctor_finding import Finding, Level
-from stdworker.cli.doctor_kinds import look_at_kinds, read_settings
-from stdworker.cli.doctor_place import look_around
+from stdworker.cli.doctor.broker import look_at_broker, look_at_health_address
+from stdworker.cli.doctor.finding import Finding, Level
+from stdworker.cli.doctor.kinds import look_at_kinds, read_settings
+from stdworker.cli.doctor.place import look_around
 from stdworker.cli.settings import given, settings_options
 from stdworker.cli.terminal import plain
 from stdworker.cli.worker import VARIABLES

@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 import grpc
 import grpc.aio
 
-from stdworker.cli.doctor_finding import Finding, Level, fine, problem, warning
+from stdworker.cli.doctor.finding import Finding, Level, fine, problem, warning
 from stdworker.errors import SettingsError
 from stdworker.model.settings import BrokerAddress, WorkerSettings
 from stdworker.wire.channel import TlsFiles, open_channel

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from stdworker.cli.conctl_client import Client, Failed
+from stdworker.cli.conctl.client import Client, Failed
 
 Seen = Mapping[str, Any]
 

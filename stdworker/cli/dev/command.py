@@ -17,10 +17,10 @@ import click
 from watchfiles import watch
 from watchfiles.main import FileChange
 
-from stdworker.cli.conctl_apply import Applying, files, load, ordered
-from stdworker.cli.conctl_client import Client, Connection, Failed
-from stdworker.cli.dev_processes import Engine, Process
-from stdworker.cli.dev_programs import Programs
+from stdworker.cli.conctl.apply import Applying, files, load, ordered
+from stdworker.cli.conctl.client import Client, Connection, Failed
+from stdworker.cli.dev.processes import Engine, Process
+from stdworker.cli.dev.programs import Programs
 from stdworker.errors import ConfigError
 from stdworker.model.documents import SUFFIXES
 from stdworker.model.json_text import loads

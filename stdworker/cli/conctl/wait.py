@@ -13,8 +13,8 @@ from rich.console import Console
 from rich.status import Status
 from rich.text import Text
 
-from stdworker.cli.conctl_client import Client, Failed
-from stdworker.cli.conctl_waiting import why_waiting
+from stdworker.cli.conctl.client import Client, Failed
+from stdworker.cli.conctl.waiting import why_waiting
 from stdworker.cli.terminal import plain
 
 LOOK_SECONDS = 1.0

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import stdworker
 from stdworker.bridge import BridgeRuntime, ProgramProvider
-from stdworker.cli.doctor_finding import Finding, fine, problem, warning
+from stdworker.cli.doctor.finding import Finding, fine, problem, warning
 from stdworker.model.config import ProviderConfig
 from stdworker.model.json_text import dumps
 from stdworker.model.kind import KindVersion, Stage

@@ -12,7 +12,7 @@ from typing import Any
 import click
 import httpx
 
-from stdworker.cli.conctl_client import API, CONNECT_SECONDS, Client, Failed
+from stdworker.cli.conctl.client import API, CONNECT_SECONDS, Client, Failed
 from stdworker.cli.terminal import plain
 from stdworker.model.json_text import loads
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from stdworker.cli.conctl_output import age, table
+from stdworker.cli.conctl.output import age, table
 
 MEMBER_HEADINGS = ("MEMBER", "STATUS", "VERSION", "AGE", "HEARD", "WORKERS", "RUNNING")
 WORKER_HEADINGS = ("WORKER", "KIND", "READY", "RUNNING", "AGE", "HEARD", "VERSION", "WHY NOT READY")

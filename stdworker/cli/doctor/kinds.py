@@ -9,7 +9,7 @@ from difflib import get_close_matches
 from pathlib import Path
 
 from stdworker.bridge.launch import NoCommand, check_kind_file, parse_launch
-from stdworker.cli.doctor_finding import Finding, fine, problem, warning
+from stdworker.cli.doctor.finding import Finding, fine, problem, warning
 from stdworker.cli.worker import VARIABLES
 from stdworker.errors import ConfigError, SettingsError, StdworkerError
 from stdworker.host.loader import Plugins
