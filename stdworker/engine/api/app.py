@@ -11,6 +11,7 @@ from starlette.responses import HTMLResponse, PlainTextResponse, RedirectRespons
 
 import stdworker
 from stdworker.engine.api import (
+    audit,
     batch,
     configs,
     docs,
@@ -55,7 +56,7 @@ def build_app(engine: Engine, *, store: str = "sqlite", hosts: Collection[str] =
     app.state.draining = False  # set by whoever runs it
     problems.install(app)
     app.include_router(_meta, prefix=API_PREFIX)
-    for part in (batch, resources, relations, operations, watch, kinds, configs):
+    for part in (batch, resources, relations, operations, watch, kinds, configs, audit):
         app.include_router(part.router, prefix=API_PREFIX)
     app.include_router(_probes)
     app.openapi = lambda: openapi.document(app)  # type: ignore[method-assign]

@@ -19,7 +19,7 @@ async def _engine(request: Request) -> Engine:
 
 
 async def _actor(request: Request) -> str:
-    return f"api:{request.client.host}" if request.client else "api"
+    return f"anonymous@{request.client.host}" if request.client else "anonymous"
 
 
 async def _path_ref(kind: str, name: str) -> Ref:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
+from datetime import datetime
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
-from stdworker.engine.store.records import ResourceFilter
+from stdworker.engine.store.records import AuditFilter, ResourceFilter
 from stdworker.errors import Invalid
 from stdworker.model.kind import VERSION_MAX, KindVersion, Phase
 from stdworker.model.resource import Ref
@@ -19,6 +21,19 @@ FILTER_VALUES_MAX = 100
 Limit = Annotated[int, Field(ge=1, le=LIMIT_MAX, description="How many to answer at most.")]
 Cursor = Annotated[str | None, Field(description="`X-Next-Cursor` of the page before.")]
 Version = Annotated[int | None, Field(ge=1, le=VERSION_MAX)]
+
+
+def _instant(text: str | None) -> str | None:
+    if text is None:
+        return None
+    if not _RFC_3339.fullmatch(text):
+        raise ValueError("not an instant such as 2026-01-31T12:00:00Z")
+    datetime.fromisoformat(text)
+    return text
+
+
+_RFC_3339 = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,6})?(Z|[+-]\d\d:\d\d)", re.ASCII)
+Instant = Annotated[str | None, AfterValidator(_instant), Field(json_schema_extra={"format": "date-time"})]
 
 
 class Strict(BaseModel):
@@ -91,6 +106,18 @@ class WaitQuery(Strict):
     timeout: str = Field("30s", description="A duration such as 500ms, 30s or 1m30s; at most 1h.")
 
 
+class AuditQuery(PageQuery):
+    actor: str | None = Field(None, description="Who asked.")
+    type: str | None = Field(None, description="What was done, as `SpecChanged`.")
+    kind: str | None = Field(None, description="The kind of what was changed.")
+    name: str | None = Field(None, description="The whole name of what was changed.")
+    since: Instant = Field(None, description="From this instant on.")
+    until: Instant = Field(None, description="Before this instant.")
+
+    def filter(self) -> AuditFilter:
+        return AuditFilter(self.actor, self.type, self.kind, self.name, _ms(self.since), _ms(self.until))
+
+
 class GraphQuery(Strict):
     limit: int = Field(500, ge=1, le=GRAPH_LIMIT_MAX, description="How many nodes to answer at most.")
 
@@ -110,6 +137,10 @@ class ConfigsQuery(PageQuery):
 
 class RevealQuery(Strict):
     reveal: bool = Field(False, description="Show secrets instead of `***`; the request is recorded.")
+
+
+def _ms(instant: str | None) -> int | None:
+    return None if instant is None else int(datetime.fromisoformat(instant).timestamp() * 1000)
 
 
 def _pair(text: str) -> KindVersion:

@@ -264,6 +264,29 @@ class Events(Struct):
     events: list[EventView]
 
 
+class AuditView(Struct):
+    """A change that someone asked for: `actor` is who, `type` and `detail` say what.
+
+    `uid` is a resource's; a change of something else has none, and `kind` and `name` say what it is about.
+    """
+
+    seq: int
+    created_at: Instant
+    actor: str
+    type: str
+    kind: str | None
+    name: str | None
+    uid: str | None
+    message: str
+    detail: dict[str, Any]
+
+
+class Audit(Struct):
+    """A page of the audit."""
+
+    audit: list[AuditView]
+
+
 class OperationErrorView(Struct):
     """Why an operation failed."""
 

@@ -218,6 +218,20 @@ def event(record: EventRecord) -> shapes.EventView:
     )
 
 
+def audit(record: EventRecord) -> shapes.AuditView:
+    return shapes.AuditView(
+        seq=record.seq,
+        created_at=instant(record.created_at_ms),
+        actor=record.actor,
+        type=record.type,
+        kind=record.kind,
+        name=record.name,
+        uid=record.uid,
+        message=record.message,
+        detail=record.detail,
+    )
+
+
 def operation(row: OperationRow) -> shapes.OperationView:
     return shapes.OperationView(
         uid=row.uid,

@@ -52,7 +52,7 @@ def _decide(uow: UnitOfWork, documents: Sequence[ApplyDocument]) -> list[tuple[s
     for ref, given in labels.items():
         uow.relabel(uow.by_ref[ref], given)
     for node in fresh.values():
-        uow.event(node, "Created")
+        uow.audit(node, "Created")
         uow.request(node, schedule.SPEC)
     uow.flush()
     return decided
@@ -66,7 +66,7 @@ def reconcile(uow: UnitOfWork, ref: Ref) -> ResourceRecord:
     else:
         state.bump(node)
         uow.request(node, schedule.SPEC | schedule.RECONCILED)
-    uow.event(node, "ReconcileRequested", generation=node.generation)
+    uow.audit(node, "ReconcileRequested", generation=node.generation)
     uow.touch(node)
     uow.flush()
     return present.record(uow.db, _seen(uow, node))
@@ -77,7 +77,7 @@ def delete(uow: UnitOfWork, ref: Ref, *, force: bool, only_if: Sequence[str] | N
     if only_if is not None:
         _check_revision(ref, node, only_if)
     if force:
-        uow.event(node, "DeleteForced", message="teardowns are skipped")
+        uow.audit(node, "DeleteForced", "teardowns are skipped")
     deletion.mark(uow, node.id, force=force)
 
 
@@ -123,6 +123,8 @@ def _apply(
     changed = _change(uow, known, kind, spec, config, is_new=ref in fresh)
     if given is not None and given != (labels.get(ref) or json.loads(known.labels)):
         labels[ref] = given
+        if ref not in fresh:
+            (uow.event if changed else uow.audit)(known, "LabelsChanged")
         changed = True
     return ("configured" if changed else "unchanged"), known
 
@@ -171,7 +173,7 @@ def _change(uow: UnitOfWork, node: Node, kind: Kind, spec: str | None, config: s
         return True
     state.bump(node)
     uow.rewrite(node)
-    uow.event(node, "SpecChanged", generation=node.generation)
+    uow.audit(node, "SpecChanged", generation=node.generation)
     uow.request(node, schedule.SPEC)
     return True
 

@@ -85,6 +85,7 @@ def _update(uow: UnitOfWork, node: Node, child: Wanted) -> bool:
         return False  # it comes again once it is gone
     if json.loads(node.labels) != child.labels:
         uow.relabel(node, child.labels)
+        uow.event(node, "LabelsChanged")
     same = equal(RawJson((node.composed_spec or "{}").encode()), child.spec.encode())
     moved = (node.kind_version, node.provider_config) != (child.pair.version, child.config)
     node.kind_version, node.provider_config = child.pair.version, child.config

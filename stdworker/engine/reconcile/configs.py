@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 
 from stdworker.engine.reconcile.kinds import Kind, Violations
 from stdworker.engine.reconcile.rejected import Rejected
-from stdworker.engine.reconcile.unit import UnitOfWork
+from stdworker.engine.reconcile.unit import Named, UnitOfWork
 from stdworker.engine.store import catalog, lists, nodes
 from stdworker.engine.store.contract import Connection
 from stdworker.engine.store.records import ConfigRecord, DefaultConfig
@@ -35,7 +35,7 @@ def put(
     revision, created = (known.revision + 1, known.created_at) if known else (1, uow.now_ms)
     row = ConfigRow(name, *pair, is_default, text, bundle or None, None, revision, created, uow.now_ms)
     catalog.save_config(uow.db, row)
-    uow.event(None, "ConfigChanged" if known else "ConfigCreated", message=f"{name} for {pair}", name=name)
+    uow.audit(Named(pair.kind, name), "ConfigChanged" if known else "ConfigCreated", f"{name} for {pair}")
     spread(uow, row, was_default=known is not None and known.is_default)
     return "configured" if known else "created", record(uow.db, row)
 
@@ -50,7 +50,7 @@ def remove(uow: UnitOfWork, name: str) -> None:
         user = lists.refs(uow.db, users)[users[0]]
         raise Conflict(f"the provider config {name} is used by {user}", hint="detach it there first")
     catalog.remove_config(uow.db, name)
-    uow.event(None, "ConfigDeleted", message=f"{name} for {known.pair}", name=name)
+    uow.audit(Named(known.pair.kind, name), "ConfigDeleted", f"{name} for {known.pair}")
     if known.is_default:
         spread(uow, known, was_default=True)
 
@@ -60,7 +60,7 @@ def reveal(uow: UnitOfWork, name: str) -> ConfigRecord:
     known = catalog.config(uow.db, name)
     if known is None:
         raise NotFound(f"there is no provider config {name}")
-    uow.event(None, "ConfigRevealed", message=f"{name} for {known.pair}", name=name)
+    uow.audit(Named(known.pair.kind, name), "ConfigRevealed", f"{name} for {known.pair}")
     return record(uow.db, known)
 
 

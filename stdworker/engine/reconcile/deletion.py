@@ -18,6 +18,10 @@ def mark(uow: UnitOfWork, target_id: int, *, force: bool = False) -> None:
     for node in marked:
         if not state.is_deleting(node):
             _mark(uow, node)
+            if node.id == target_id and not force:
+                uow.audit(node, "DeleteRequested")
+            else:
+                uow.event(node, "DeleteRequested")
         if force and node.finalizers != "[]":
             _skip_teardown(uow, node)
         uow.recheck(edges.REMOVAL, node.id)
@@ -29,7 +33,6 @@ def _mark(uow: UnitOfWork, node: Node) -> None:
     node.finalizers = json.dumps(kind.finalizers if kind else [])
     state.succeed(node)  # from now on its failures are those of its teardown
     uow.touch(node)
-    uow.event(node, "DeleteRequested")
     operate.cancel(uow, node)
     row = uow.tasks.get(task_id(node.id, RECONCILE))
     if row is None:

@@ -23,6 +23,7 @@ from stdworker.engine.store.contract import Connection, Database
 from stdworker.engine.store.records import (
     Applied,
     ApplyDocument,
+    AuditFilter,
     Claim,
     ConfigRecord,
     Declared,
@@ -217,6 +218,10 @@ class Engine:
     async def events(self, ref: Ref | None = None, *, after: int = 0, limit: int = 100) -> list[EventRecord]:
         """Events in their order, of one resource or of all, from the one after `after`."""
         return await self.read(readings.events, ref, after, limit)
+
+    async def audit(self, where: AuditFilter, *, limit: int = 100, cursor: str | None = None) -> Page:
+        """A page of what people asked for and was done, the newest first; it outlives what it is about."""
+        return await self.read(readings.audit, where, limit, cursor)
 
     async def delete(self, ref: Ref, actor: str, *, force: bool = False, only_if: Sequence[str] | None = None) -> None:
         """Request the deletion of a resource with all it owns; `force` skips teardowns.

@@ -62,7 +62,7 @@ def request(uow: UnitOfWork, ref: Ref, verb: str, input: RawJson | None) -> Oper
     operation = OperationRow(new_uid(uow.now_ms), node.id, number, verb, text, uow.actor, uow.now_ms)
     operations.save(uow.db, [operation])
     operations.prune(uow.db, node.id, number - ENDED_KEPT)
-    uow.event(node, "OperationRequested", message=verb, operation=operation.uid)
+    uow.audit(node, "OperationRequested", verb, operation=operation.uid)
     id = task_id(node.id, OPERATE)
     if id not in uow.tasks:
         uow.save_task(TaskRow(id, node.id, node.kind, node.kind_version, uow.position()))

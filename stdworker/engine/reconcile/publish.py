@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from stdworker.engine.compatibility import breaks
 from stdworker.engine.reconcile import schedule
 from stdworker.engine.reconcile.kinds import Kind, compile_schema, policy_text
-from stdworker.engine.reconcile.unit import UnitOfWork
+from stdworker.engine.reconcile.unit import Named, UnitOfWork
 from stdworker.engine.store import catalog
 from stdworker.engine.store.records import KindPolicy, KindRecord
 from stdworker.engine.store.rows import KindRow
@@ -43,12 +43,13 @@ def publish(uow: UnitOfWork, document: Mapping[str, Any], *, force: bool = False
     version = _content_version(manifest)
     if known is not None and known.manifest_version == version and known.manifest.document() == manifest.document():
         return known.record()
-    if known is not None:
-        _keep_compatible(uow, known.manifest, manifest, force=force)
+    broken = _breaks(known.manifest, manifest) if known else []
+    if broken and not force:
+        raise _incompatible(manifest.pair, broken)
     seed = KindPolicy(**{ours: getattr(manifest, theirs) for ours, theirs in _POLICY.items()})
     policy = known.policy if known else seed
     kind = _save(uow, manifest, version, policy)
-    uow.event(None, "KindPublished", message=str(kind.pair), kind=kind.pair.kind, kind_version=kind.pair.version)
+    _audit_publishing(uow, kind.pair, broken)
     if known is not None and known.manifest_version != version:
         catalog.start_sweep(uow.db, f"pair:{kind.pair}")
         uow.follow_up = True
@@ -56,27 +57,36 @@ def publish(uow: UnitOfWork, document: Mapping[str, Any], *, force: bool = False
     return kind.record()
 
 
-def _keep_compatible(uow: UnitOfWork, old: Manifest, new: Manifest, *, force: bool) -> None:
+def _breaks(old: Manifest, new: Manifest) -> list[tuple[str, str]]:
     """Resources may be there, and others may write to them: they can't know that the kind's shape has changed."""
-    broken = [
+    return [
         (f"/{name}{pointer}", sentence)
         for name in _SCHEMAS
         for pointer, sentence in breaks(getattr(old, name), getattr(new, name), inverted=name == _FOR_READERS)
     ]
+
+
+def _incompatible(pair: KindVersion, broken: Sequence[tuple[str, str]]) -> Incompatible:
+    told = f"{pair} is published, and this would break it in {len(broken)} place{'s' * (len(broken) > 1)}"
+    return Incompatible(told, broken, hint="publish it as another version, or by force")
+
+
+def _audit_publishing(uow: UnitOfWork, pair: KindVersion, broken: Sequence[tuple[str, str]]) -> None:
     if not broken:
+        _audit(uow, pair, "KindPublished")
         return
-    if not force:
-        told = f"{new.pair} is published, and this would break it in {len(broken)} place{'s' * (len(broken) > 1)}"
-        raise Incompatible(told, broken, hint="publish it as another version, or by force")
     listed = [{"path": path, "message": sentence} for path, sentence in broken[:FORCED_BREAKS_MAX]]
-    message = f"{new.pair}: {len(broken)} break{'s' * (len(broken) > 1)}"
-    uow.event(None, "KindForced", message=message, kind=new.pair.kind, kind_version=new.pair.version, breaks=listed)
+    _audit(uow, pair, "KindForced", f": {len(broken)} break{'s' * (len(broken) > 1)}", breaks=listed)
+
+
+def _audit(uow: UnitOfWork, pair: KindVersion, type: str, more: str = "", **detail: object) -> None:
+    uow.audit(Named(pair.kind, None), type, f"{pair}{more}", kind_version=pair.version, **detail)
 
 
 def set_policy(uow: UnitOfWork, pair: KindVersion, policy: KindPolicy) -> KindRecord:
     kind = existing(uow, pair)
     kind = _save(uow, kind.manifest, kind.manifest_version, policy)
-    uow.event(None, "KindPolicyChanged", message=str(pair), kind=pair.kind, kind_version=pair.version)
+    _audit(uow, pair, "KindPolicyChanged")
     return kind.record()
 
 
@@ -85,7 +95,7 @@ def delete(uow: UnitOfWork, pair: KindVersion) -> None:
     if catalog.in_use(uow.db, pair):
         raise Conflict(f"{pair} has resources", hint="delete them, or move them to another version", code="kind_in_use")
     catalog.remove_kind(uow.db, pair)
-    uow.event(None, "KindDeleted", message=str(pair), kind=pair.kind, kind_version=pair.version)
+    _audit(uow, pair, "KindDeleted")
     uow.hint("config", pair)
 
 

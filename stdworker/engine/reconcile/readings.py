@@ -16,8 +16,10 @@ from stdworker.engine.store import events as event_store
 from stdworker.engine.store import members as member_store
 from stdworker.engine.store import operations as operation_store
 from stdworker.engine.store.contract import Connection
+from stdworker.engine.store.events import EventRow
 from stdworker.engine.store.lists import Seen
 from stdworker.engine.store.records import (
+    AuditFilter,
     ConfigRecord,
     DefaultConfig,
     Edge,
@@ -80,20 +82,30 @@ def dependencies(db: Connection, ref: Ref) -> list[tuple[Edge, ResourceRecord | 
 
 
 def events(db: Connection, ref: Ref | None, after: int, limit: int) -> list[EventRecord]:
-    return [
-        EventRecord(
-            seq,
-            Ref(row.kind, row.name) if row.kind is not None and row.name is not None else None,
-            row.uid,
-            row.type,
-            row.reason,
-            row.message,
-            row.actor,
-            orjson.loads(row.detail),
-            row.created_at,
-        )
-        for seq, row in event_store.read(db, ref, after, _bounded(limit))
-    ]
+    return [_event(seq, row) for seq, row in event_store.read(db, ref, after, _bounded(limit))]
+
+
+def audit(db: Connection, where: AuditFilter, limit: int, cursor: str | None) -> Page:
+    limit = _bounded(limit)
+    found = event_store.audit(db, where, _number(cursor) if cursor is not None else NUMBER_MAX, limit + 1)
+    page = [_event(seq, row) for seq, row in found[:limit]]
+    return Page(page, str(page[-1].seq) if len(found) > limit else None)
+
+
+def _event(seq: int, row: EventRow) -> EventRecord:
+    return EventRecord(
+        seq,
+        Ref(row.kind, row.name) if row.uid is not None and row.kind is not None and row.name is not None else None,
+        row.kind,
+        row.name,
+        row.uid,
+        row.type,
+        row.reason,
+        row.message,
+        row.actor,
+        orjson.loads(row.detail),
+        row.created_at,
+    )
 
 
 def kinds(db: Connection) -> list[KindRecord]:

@@ -121,7 +121,7 @@ class Ticks:
         options = self._engine.options
         argument = (options.events_keep, int(options.events_keep_seconds * 1000), PRUNE_EVENTS_MAX)
         pruned = await self._batcher.call(verbs.PRUNE, argument)
-        return 0.0 if pruned == PRUNE_EVENTS_MAX else PRUNE_SECONDS
+        return 0.0 if pruned >= PRUNE_EVENTS_MAX else PRUNE_SECONDS
 
     async def checkpoint(self) -> float:
         """Beside the writer: in a commit the same would hold up everybody for tens of milliseconds."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import orjson
 
@@ -25,7 +25,17 @@ from stdworker.engine.store.rows import Node, TaskRow, task_ids
 from stdworker.model.kind import KindVersion, Phase
 from stdworker.model.resource import Ref
 
+ENGINE = "engine"
+"""The actor of what nobody asked for."""
+
 _Before = tuple[Phase, state.Verdict, int, int]
+
+
+class Named(NamedTuple):
+    """What is no resource and can be asked to change: a kind, or what has a name and is of a kind."""
+
+    kind: str | None
+    name: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +56,7 @@ class UnitOfWork:
     positions: Positions
     limits: Limits
     heard: frozenset[Topic] = TOPICS
-    actor: str = "engine"
+    actor: str = ENGINE
     hints: set[Hint] = field(default_factory=set)
     follow_up: bool = False
     """Something was left for the consumer of rechecks, or for the next tick."""
@@ -138,7 +148,6 @@ class UnitOfWork:
         node.labels = nodes.labels_text(labels)
         self._labels[node.id] = labels
         if not self.is_new(node.id):
-            self.event(node, "LabelsChanged")
             self.rewrite(node)
 
     def request(self, node: Node, reasons: int) -> None:
@@ -171,12 +180,30 @@ class UnitOfWork:
                 pending.pop(node.id, None)
             self._hint_change(node)
 
-    def event(self, node: Node | None, type: str, reason: str = "", message: str = "", **detail: object) -> None:
-        """Append to the event sequence."""
+    def event(self, node: Node, type: str, reason: str = "", message: str = "", **detail: object) -> None:
+        """Append to the event sequence what became of a resource."""
+        self._tell(node.kind, node.name, node.uid, type, reason, message, detail, audited=False)
+
+    def audit(self, about: Node | Named, type: str, message: str = "", **detail: object) -> None:
+        """Append what was asked for, once for each request; it is audited if it was a person who asked."""
+        uid = about.uid if isinstance(about, Node) else None
+        self._tell(about.kind, about.name, uid, type, "", message, detail, audited=self.actor != ENGINE)
+
+    def _tell(
+        self,
+        kind: str | None,
+        name: str | None,
+        uid: str | None,
+        type: str,
+        reason: str,
+        message: str,
+        detail: dict[str, object],
+        *,
+        audited: bool,
+    ) -> None:
         text = orjson.dumps(detail).decode() if detail else "{}"
-        kind, name, uid = (node.kind, node.name, node.uid) if node else (None, None, None)
-        message = clean(message)
-        self._events.append(events.EventRow(kind, name, uid, type, reason, message, self.actor, text, self.now_ms))
+        row = (kind, name, uid, type, reason, clean(message), self.actor, text, self.now_ms, audited)
+        self._events.append(events.EventRow(*row))
 
     def hint(self, topic: Topic, pair: KindVersion) -> None:
         if topic in self.heard:

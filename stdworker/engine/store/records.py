@@ -204,6 +204,18 @@ class ResourceFilter:
 
 
 @dataclass(slots=True)
+class AuditFilter:
+    """Which events of the audit a list shows; None doesn't filter. `since_ms` is included, `until_ms` is not."""
+
+    actor: str | None = None
+    type: str | None = None
+    kind: str | None = None
+    name: str | None = None
+    since_ms: int | None = None
+    until_ms: int | None = None
+
+
+@dataclass(slots=True)
 class Edge:
     """`dependent` depends on `dependency`; `flows` are (dependent_field, source_field) pairs."""
 
@@ -214,10 +226,15 @@ class Edge:
 
 @dataclass(slots=True)
 class EventRecord:
-    """One line of the durable event sequence."""
+    """One line of the durable event sequence.
+
+    `ref` is the resource that it is about, if it is about one; else `kind` and `name` say what.
+    """
 
     seq: int
     ref: Ref | None
+    kind: str | None
+    name: str | None
     uid: str | None
     type: str
     reason: str

@@ -22,6 +22,7 @@ from sqlalchemy import (
     Table,
     Text,
     UniqueConstraint,
+    false,
     text,
 )
 
@@ -318,5 +319,7 @@ events = Table(
     Column("actor", Text, nullable=False),
     Column("detail", Text, nullable=False),
     Column("created_at", BigInteger, nullable=False),
+    Column("audited", Boolean, nullable=False, server_default=false()),  # someone asked for it
     Index("events_resource", "kind", "name", "seq"),
+    Index("events_audited", "seq", sqlite_where=text("audited"), postgresql_where=text("audited")),
 )

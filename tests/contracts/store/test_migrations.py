@@ -73,5 +73,5 @@ def test_several_that_open_a_fresh_database_at_once_make_one_schema(database_url
         thread.join()
     assert problems == []
     connection = databases[0].connect()
-    assert connection.fetch("SELECT version_num FROM alembic_version") == [("0003",)]
+    assert connection.fetch("SELECT version_num FROM alembic_version") == [("0004",)]
     connection.close()

@@ -84,7 +84,7 @@ async def test_events_are_paged_from_the_oldest(api, work):
     rest = await api.get("/resources/leaf/one/events", params={"cursor": first.headers["x-next-cursor"]})
     assert [event["seq"] for event in every] == sorted(event["seq"] for event in every)
     assert first.json()["events"] + rest.json()["events"] == every
-    assert every[0]["actor"].startswith("api")
+    assert every[0]["actor"] == "anonymous@127.0.0.1"
 
 
 async def test_events_of_nothing_are_not_found(api):

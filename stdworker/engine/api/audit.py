@@ -1,0 +1,22 @@
+"""Who changed what, and when."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query
+from starlette.responses import Response
+
+from stdworker.engine.api import shapes, views
+from stdworker.engine.api.context import InEngine, paged
+from stdworker.engine.api.openapi import PAGED, documented
+from stdworker.engine.api.queries import AuditQuery
+
+router = APIRouter(tags=["audit"])
+
+
+@router.get("/audit", **documented("List who changed what, the youngest first", answer=shapes.Audit, headers=PAGED))
+async def audit(engine: InEngine, query: Annotated[AuditQuery, Query()]) -> Response:
+    """One entry for each change that someone asked for and that was made; it outlives what was changed."""
+    page = await engine.audit(query.filter(), limit=query.limit, cursor=query.cursor)
+    return paged(shapes.Audit([views.audit(record) for record in page.items]), page.cursor)
