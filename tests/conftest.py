@@ -37,7 +37,7 @@ settings.load_profile("project")
 
 HANG_SECONDS = 60
 POLL_SECONDS = 0.005
-READY = re.compile(r"ready: REST and docs on (\S+), broker on (\S+), store (\S+)")
+READY = re.compile(r"ready: (?:REST and docs|probes) on (\S+), (?:broker on (\S+)|no broker), store (\S+)")
 
 
 class WatchedProcess:
@@ -100,6 +100,7 @@ class ServeProcess(WatchedProcess):
             "DATABASE_URL": f"sqlite:///{folder}/converge.db",
             "LISTEN_ADDR": "127.0.0.1:0",
             "BROKER_ADDR_LISTEN": "127.0.0.1:0",
+            "HEALTH_ADDR": "127.0.0.1:0",
             **settings,
         }
         super().__init__(BIN / "converge", "serve", env=environment, cwd=folder)

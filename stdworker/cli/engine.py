@@ -26,11 +26,13 @@ from stdworker.errors import SettingsError, StdworkerError
 SWITCH_SECONDS = 0.001  # between the store's thread and the loop: 5 ms, the default, delays every answer
 
 VARIABLES = {
+    "ROLE": "all; control: REST without workers; broker: workers without REST. The parts need Postgres. [all]",
     "DATABASE_URL": "Where state is kept: sqlite:///FILE or postgresql://… [sqlite:///converge.db]",
     "SQLITE_SYNCHRONOUS": "full: each commit reaches the disk; normal: a power cut may cost the last ones. [normal]",
     "LISTEN_ADDR": "REST and docs: host:port, or :port for all interfaces. [127.0.0.1:8080]",
     "ALLOWED_HOSTS": "Names by which REST may be called, beside loopback and addresses; * is any. [none]",
     "BROKER_ADDR_LISTEN": "Workers: host:port, :port or unix:///path. [127.0.0.1:9090]",
+    "HEALTH_ADDR": "Probes and metrics of a broker without REST: host:port or :port. [127.0.0.1:8081]",
     "SHUTDOWN_DRAIN": "How long results may still land after a signal. [45s]",
     "LEASE_RECONNECT_WINDOW": "How long a lost worker may take to return for its tasks. [5s]",
     "LEASE_LIVENESS_WINDOW": "How long a task may be silent before it is run again. [15s]",

@@ -11,6 +11,7 @@ from stdworker.model.settings import LOG_FORMATS, LOG_LEVELS, Environment
 
 DATABASE_SCHEMES = ("sqlite:///", "postgresql://")
 SYNCHRONOUS = ("normal", "full")
+ROLES = ("all", "control", "broker")
 
 
 @dataclass(frozen=True)
@@ -20,13 +21,16 @@ class ServeSettings:
     `rest` is the (host, port) of REST, an empty host standing for all interfaces and port 0 for any free one.
     `allowed_hosts` are names, beside loopback ones and addresses, by which REST may be called; `*` is any name.
     `broker` is the gRPC address in grpc's spelling, `host:port` or `unix:///path`.
+    `role`: `control` serves REST alone, `broker` workers alone, with probes on `health`.
     """
 
+    role: str = "all"
     database_url: str = "sqlite:///converge.db"
     sqlite_synchronous: str = "normal"
     rest: tuple[str, int] = ("127.0.0.1", 8080)
     allowed_hosts: tuple[str, ...] = ()
     broker: str = "127.0.0.1:9090"
+    health: tuple[str, int] = ("127.0.0.1", 8081)
     drain_seconds: float = 45.0
     reconnect_seconds: float = 5.0
     liveness_seconds: float = 15.0
@@ -42,13 +46,18 @@ class ServeSettings:
         """Read every variable. Raises SettingsError for one that is set but can't be used."""
         environment = Environment(variables)
         listen = environment.listen_address("LISTEN_ADDR", cls.rest)
+        health = environment.listen_address("HEALTH_ADDR", cls.health)
         assert listen is not None
+        assert health is not None
+        database_url = _database_url(environment)
         return cls(
-            database_url=_database_url(environment),
+            role=_role(environment, database_url),
+            database_url=database_url,
             sqlite_synchronous=environment.choice("SQLITE_SYNCHRONOUS", cls.sqlite_synchronous, SYNCHRONOUS),
             rest=listen,
             allowed_hosts=environment.names("ALLOWED_HOSTS", cls.allowed_hosts),
             broker=_broker_address(environment),
+            health=health,
             drain_seconds=environment.duration("SHUTDOWN_DRAIN", cls.drain_seconds),
             reconnect_seconds=environment.duration("LEASE_RECONNECT_WINDOW", cls.reconnect_seconds),
             liveness_seconds=environment.duration("LEASE_LIVENESS_WINDOW", cls.liveness_seconds, least=1.0),
@@ -67,6 +76,14 @@ def _database_url(environment: Environment) -> str:
     if not usable or not _has_port(url) or url == "sqlite:///:memory:":
         raise SettingsError("DATABASE_URL", url, "sqlite:///path/to/file.db or postgresql://user@host/database")
     return url
+
+
+def _role(environment: Environment, database_url: str) -> str:
+    role = environment.choice("ROLE", ServeSettings.role, ROLES)
+    if role != "all" and database_url.startswith("sqlite:"):
+        hint = "an SQLite database has one process; for several, DATABASE_URL names a Postgres"
+        raise SettingsError("ROLE", role, "all", hint=hint)
+    return role
 
 
 def _has_port(url: str) -> bool:

@@ -13,7 +13,7 @@ from stdworker.wire.generated import worker_pb2 as pb
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow, pytest.mark.postgres, pytest.mark.xdist_group("postgres")]
 
-HANG_SECONDS = 30
+HANG_SECONDS = 60
 MANIFEST = {
     "kind": "leaf",
     "kind_version": 1,
@@ -134,6 +134,30 @@ async def test_a_newer_spec_told_to_one_process_cancels_the_task_that_the_other_
         (await http.post("/resources", json=body)).raise_for_status()
 
     assert (await worker.next("cancel")).lease_token == task.lease_token
+
+
+async def test_a_control_and_a_broker_process_make_one_engine(serve, postgres, dial):
+    url = postgres.create_database()
+    control, broker = serve(DATABASE_URL=url, ROLE="control"), serve(DATABASE_URL=url, ROLE="broker")
+    assert control.broker is None
+    worker = await dial(broker).subscribe()
+    await apply(control, "a")
+
+    await worker.complete(await worker.task(), status=b'{"n":1}')
+    await worker.next("settled")
+
+    assert await status(control, "a") == {"n": 1}
+    listed = await members(control, lambda found: len(found) == 2)
+    assert {member["pid"]: member["role"] for member in listed} == {
+        control.process.pid: "control",
+        broker.process.pid: "broker",
+    }
+    async with httpx.AsyncClient(base_url=broker.rest, timeout=HANG_SECONDS) as probes:
+        assert [(await probes.get(path)).status_code for path in ("/livez", "/readyz", "/docs")] == [200, 200, 404]
+        assert 'converge_resources{kind="leaf",phase="Ready"} 1.0' in (await probes.get("/metrics")).text
+    assert broker.stop() == 0
+    await members(control, lambda found: [member["role"] for member in found] == ["control"])
+    assert control.stop() == 0
 
 
 async def test_every_process_lists_all_of_them_with_their_workers_and_one_that_ends_is_gone(pair, dial):

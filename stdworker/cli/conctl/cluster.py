@@ -9,7 +9,7 @@ import click
 
 from stdworker.cli.conctl.output import age, table
 
-MEMBER_HEADINGS = ("MEMBER", "STATUS", "VERSION", "AGE", "HEARD", "WORKERS", "RUNNING")
+MEMBER_HEADINGS = ("MEMBER", "ROLE", "STATUS", "VERSION", "AGE", "HEARD", "WORKERS", "RUNNING")
 WORKER_HEADINGS = ("WORKER", "KIND", "READY", "RUNNING", "AGE", "HEARD", "VERSION", "WHY NOT READY")
 
 Seen = Mapping[str, Any]
@@ -27,6 +27,7 @@ def cluster(members: Sequence[Seen]) -> None:
 def _member(member: Seen) -> list[str]:
     return [
         member["member_id"],
+        member.get("role") or "-",
         member["status"],
         member["version"],
         age(member["started_at"]),

@@ -59,6 +59,7 @@ def build_app(engine: Engine, *, store: str = "sqlite", hosts: Collection[str] =
     for part in (batch, resources, relations, operations, watch, kinds, configs, audit):
         app.include_router(part.router, prefix=API_PREFIX)
     app.include_router(_probes)
+    app.include_router(_pages)
     app.openapi = lambda: openapi.document(app)  # type: ignore[method-assign]
     app.add_middleware(GZipMiddleware, minimum_size=GZIP_BYTES_MIN, compresslevel=GZIP_LEVEL)
     app.add_middleware(metrics.Measure)
@@ -66,8 +67,21 @@ def build_app(engine: Engine, *, store: str = "sqlite", hosts: Collection[str] =
     return app
 
 
+def build_probes(engine: Engine, *, hosts: Collection[str] = ()) -> FastAPI:
+    """What a process without REST shows of itself: `/livez`, `/readyz` and `/metrics`."""
+    app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None)
+    app.state.engine = engine
+    app.state.feed = None
+    app.state.draining = False
+    problems.install(app)
+    app.include_router(_probes)
+    app.add_middleware(Guard, hosts=hosts)
+    return app
+
+
 _meta = APIRouter(tags=["engine"])
 _probes = APIRouter(include_in_schema=False)
+_pages = APIRouter(include_in_schema=False)
 
 
 @_meta.get("/version", **openapi.documented("What answers", answer=shapes.VersionView))
@@ -103,21 +117,21 @@ async def show_metrics(engine: InEngine) -> Response:
     return Response(metrics.exposition(by_kind), media_type=metrics.CONTENT_TYPE_LATEST)
 
 
-@_probes.get("/openapi.json")
+@_pages.get("/openapi.json")
 async def show_openapi(request: Request) -> Response:
     return answer(openapi.document(request.app))
 
 
-@_probes.get("/docs")
+@_pages.get("/docs")
 async def show_docs(request: Request) -> Response:
     return HTMLResponse(docs.page(openapi.document(request.app)))
 
 
-@_probes.get("/docs.css")
+@_pages.get("/docs.css")
 async def show_docs_style() -> Response:
     return Response(docs.style(), media_type="text/css")
 
 
-@_probes.get("/")
+@_pages.get("/")
 async def root() -> Response:
     return RedirectResponse("/docs")

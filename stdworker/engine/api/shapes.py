@@ -463,13 +463,15 @@ class WorkerView(Struct):
 class MemberView(Struct):
     """A process of the engine and the workers that it holds; one that said nothing for a while is lost.
 
-    The workers of a process that holds very many are not all listed; `unlisted_workers` counts the others.
+    `role` is all, control or broker, and empty while a version runs that has no roles. The workers of a process
+    that holds very many are not all listed; `unlisted_workers` counts the others.
     """
 
     member_id: str
     version: str
     hostname: str
     pid: int
+    role: str
     status: Literal["up", "draining", "lost"]
     started_at: Instant
     last_heartbeat: Instant

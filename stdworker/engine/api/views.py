@@ -127,6 +127,7 @@ def member(record: MemberRecord, now_ms: int) -> shapes.MemberView:
         version=record.version,
         hostname=record.hostname,
         pid=record.pid,
+        role=record.role,
         status="lost" if lost else "draining" if record.draining else "up",
         started_at=instant(record.started_at_ms),
         last_heartbeat=instant(record.reported_at_ms),

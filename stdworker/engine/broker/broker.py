@@ -8,9 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import os
-import secrets
-import socket
 import time
 from collections.abc import Callable, Coroutine, Iterable
 from dataclasses import dataclass
@@ -21,7 +18,7 @@ from stdworker.engine.broker.attesting import Attester
 from stdworker.engine.broker.configs import ConfigPush, has_content
 from stdworker.engine.broker.convert import decode_complete, decode_leases
 from stdworker.engine.broker.dispatch import Dispatcher
-from stdworker.engine.broker.membership import Membership
+from stdworker.engine.broker.membership import Membership, member_id
 from stdworker.engine.broker.releasing import Releaser
 from stdworker.engine.broker.session import Running, Session
 from stdworker.engine.broker.settling import Settler
@@ -44,10 +41,11 @@ POLL_SECONDS = 1.0  # hints may be lost: this often the store is asked without o
 
 @dataclass(frozen=True, slots=True)
 class BrokerOptions:
-    """How long a lost worker may take to return, and how long a silent one is trusted."""
+    """How long a lost worker may take to return, how long a silent one is trusted, and what its process is."""
 
     reconnect_seconds: float = 5.0
     liveness_seconds: float = 15.0
+    role: str = "all"
 
 
 class Broker:
@@ -60,7 +58,7 @@ class Broker:
         *,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self.id = f"{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(4)}"
+        self.id = member_id()
         self.sessions: set[Session] = set()
         self.draining = False
         self._engine = engine
@@ -74,7 +72,7 @@ class Broker:
         )
         self._settler = Settler(engine, self.id, self._settled)
         self._attester = Attester(engine, self.id, self._adopt)
-        self._membership = Membership(engine, self.id, self.sessions, clock)
+        self._membership = Membership(engine, self.id, self.sessions, role=options.role, clock=clock)
         self._sweeper = Sweeper(
             self.sessions, self._releaser, self._attester, self._settler, options.liveness_seconds, clock
         )
@@ -88,7 +86,7 @@ class Broker:
             loops.create_task(forever("attesting leases", self._attester.tick))
             loops.create_task(forever("releasing leases", self._releaser.tick))
             loops.create_task(forever("sweeping streams", self._sweeper.tick))
-            loops.create_task(forever("reporting what this process holds", self._membership.tick))
+            loops.create_task(self._membership.run())
 
     # ---- one stream ----
 
@@ -239,8 +237,8 @@ class Broker:
 
         Ends early when nothing is held any more, or when `abort` is set.
         """
-        self.draining = self._membership.draining = True
-        self._membership.changed()
+        self.draining = True
+        self._membership.drain()
         await self._dispatcher.stop()
         for session in self.sessions:
             session.outbox.put_drain("the broker is shutting down")

@@ -6,13 +6,16 @@ import asyncio
 import contextlib
 import logging
 import os
+import secrets
 import socket
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from itertools import accumulate
+from typing import NoReturn
 
 import stdworker
 from stdworker.engine.broker.session import Session
+from stdworker.engine.broker.ticks import forever
 from stdworker.engine.reconcile import Engine
 from stdworker.engine.store.records import MemberRecord, ServedRecord, WorkerRecord
 from stdworker.errors import StdworkerError
@@ -24,19 +27,42 @@ PAIRS_MAX = 10_000  # kinds of workers in one report
 log = logging.getLogger("stdworker.broker")
 
 
+def member_id() -> str:
+    """A name for this process that no other one has, or had."""
+    return f"{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(4)}"
+
+
 class Membership:
     """Reports at the start, soon after each change, and now and then."""
 
-    def __init__(self, engine: Engine, broker: str, sessions: set[Session], clock: Callable[[], float]) -> None:
-        self.draining = False
+    def __init__(
+        self,
+        engine: Engine,
+        id: str,
+        sessions: Collection[Session] = (),
+        *,
+        role: str,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._engine = engine
-        self._broker = broker
+        self._id = id
         self._sessions = sessions
+        self._role = role
         self._clock = clock
+        self._draining = False
         self._started_at_ms = time.time_ns() // 1_000_000
         self._left = False
         self._changed = asyncio.Event()
         self._changed.set()
+
+    async def run(self) -> NoReturn:
+        """Report until cancelled."""
+        await forever("reporting what this process holds", self.tick)
+
+    def drain(self) -> None:
+        """This process is on its way out."""
+        self._draining = True
+        self.changed()
 
     def changed(self) -> None:
         """A worker came, went, or takes other tasks than before."""
@@ -55,7 +81,7 @@ class Membership:
         """Report nothing any more, and be forgotten at once."""
         self._left = True
         try:
-            await self._engine.remove_member(self._broker)
+            await self._engine.remove_member(self._id)
         except StdworkerError as error:
             log.warning("this process is listed for a while longer: %s", error)
 
@@ -64,14 +90,15 @@ class Membership:
         reach = accumulate(len(session.pairs) for session in sessions)
         listed = [session for session, pairs in zip(sessions, reach, strict=True) if pairs <= PAIRS_MAX]
         return MemberRecord(
-            self._broker,
+            self._id,
             stdworker.__version__,
             socket.gethostname(),
             os.getpid(),
-            self.draining,
+            self._draining,
             self._started_at_ms,
             [self._worker(session) for session in listed],
             unlisted_workers=len(sessions) - len(listed),
+            role=self._role,
         )
 
     def _worker(self, session: Session) -> WorkerRecord:

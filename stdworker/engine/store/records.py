@@ -330,6 +330,8 @@ class MemberRecord:
     workers: list[WorkerRecord]
     unlisted_workers: int = 0
     reported_at_ms: int = 0
+    role: str = ""
+    """all, control or broker; empty in the report of a version that had no roles."""
 
 
 @dataclass(slots=True)

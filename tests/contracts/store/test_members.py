@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import json
+from dataclasses import replace
 
 from stdworker.engine.reconcile import Engine
 from stdworker.engine.reconcile.verbs import MEMBER_KEPT_MS
@@ -31,6 +33,18 @@ def test_a_report_is_read_as_it_was_written_and_replaces_the_one_before(db):
     assert (second.draining, second.reported_at_ms, second.started_at_ms) == (True, 3_000, 1_700_000_000_000)
     assert [worker.name for worker in second.workers] == ["w1", "w2"]
     assert second.workers[0].kinds == member("b", "w").workers[0].kinds
+
+
+def test_the_report_of_a_version_without_roles_has_none_and_one_of_a_newer_version_is_read(db):
+    members.save(db, replace(member("a"), role="control"), now_ms=1_000)
+    assert [found.role for found in members.read(db)] == ["control"]
+
+    [(report,)] = db.fetch("SELECT report FROM members")
+    told = json.loads(report)
+    del told["role"]
+    db.run("UPDATE members SET report = :report", report=json.dumps(told | {"of_the_future": 1}))
+
+    assert [found.role for found in members.read(db)] == [""]
 
 
 def test_who_left_and_who_was_silent_for_long_is_listed_no_more(db):

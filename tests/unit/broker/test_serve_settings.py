@@ -23,6 +23,7 @@ def test_without_any_variable_the_defaults_bind_loopback_only():
         ("DATABASE_URL", "sqlite:////var/lib/c.db", "database_url", "sqlite:////var/lib/c.db"),
         ("DATABASE_URL", "postgresql://u@h/d", "database_url", "postgresql://u@h/d"),
         ("LISTEN_ADDR", ":80", "rest", ("", 80)),
+        ("HEALTH_ADDR", ":81", "health", ("", 81)),
         ("LISTEN_ADDR", "[::1]:80", "rest", ("::1", 80)),
         ("BROKER_ADDR_LISTEN", ":90", "broker", "[::]:90"),
         ("BROKER_ADDR_LISTEN", "h:90", "broker", "h:90"),
@@ -43,9 +44,23 @@ def test_each_variable_is_read_in_the_form_that_it_promises(variable, value, fie
     assert getattr(ServeSettings.from_environment({variable: value}), field) == expected
 
 
+@pytest.mark.parametrize("role", ["all", "control", "broker"])
+def test_a_process_on_postgres_may_have_any_role(role):
+    assert ServeSettings.from_environment({"DATABASE_URL": "postgresql://u@h/d", "ROLE": role}).role == role
+
+
+@pytest.mark.parametrize("role", ["control", "broker"])
+def test_a_process_on_sqlite_is_all_of_the_engine(role):
+    with pytest.raises(SettingsError, match=rf"ROLE is '{role}'; expected all") as refused:
+        ServeSettings.from_environment({"ROLE": role})
+    assert "Postgres" in refused.value.hint
+
+
 @pytest.mark.parametrize(
     ("variable", "value"),
     [
+        ("ROLE", "worker"),
+        ("HEALTH_ADDR", "8081"),
         ("DATABASE_URL", "mysql://here"),
         ("DATABASE_URL", "postgresql://host:port/d"),
         ("DATABASE_URL", "sqlite:///"),

@@ -28,6 +28,7 @@ MEMBER = {
     "version": "1.0",
     "hostname": "here",
     "pid": 42,
+    "role": "broker",
     "status": "up",
     "started_at": THEN,
     "last_heartbeat": THEN,
@@ -45,9 +46,15 @@ def shown(capsys, *members):
 
 def test_each_process_is_a_line_and_each_kind_of_a_worker(capsys):
     _, member, _, _, leaf, db = shown(capsys, MEMBER)
-    assert member == ["here:42", "up", "1.0", "3d", "0s", "1", "3"]
+    assert member == ["here:42", "broker", "up", "1.0", "3d", "0s", "1", "3"]
     assert leaf == ["host/7#1", "leaf@1", "yes", "3/5", "3d", "1s", "1.2"]
     assert db == ["host/7#1", "db@2", "no", "0/5", "3d", "1s", "1.2", "no route"]
+
+
+def test_a_process_of_a_version_without_roles_is_listed_too(capsys):
+    older = {name: value for name, value in MEMBER.items() if name != "role"}
+    for member in (older, MEMBER | {"role": ""}):
+        assert shown(capsys, member)[1][:3] == ["here:42", "-", "up"]
 
 
 def test_a_worker_that_is_not_heard_is_silent_whatever_it_said(capsys):

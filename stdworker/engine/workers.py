@@ -1,0 +1,81 @@
+"""The side of `converge serve` that workers see: the broker and its listener, or nothing but this process' name."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Protocol
+
+from stdworker.engine.broker import Broker, BrokerOptions, GrpcServer, Membership, member_id
+from stdworker.engine.listening import broker_url, listen
+from stdworker.engine.reconcile import Engine
+from stdworker.engine.settings import ServeSettings
+from stdworker.errors import SettingsError
+
+REFUSING_SECONDS = 5.0  # for calls that are still open when the drain is over
+
+
+class WorkerSide(Protocol):
+    """`address` is what a worker on this machine dials, empty where none can."""
+
+    address: str
+
+    async def start(self) -> None: ...
+
+    async def run(self) -> None:
+        """Work until cancelled."""
+        ...
+
+    async def drain(self, seconds: float, abort: asyncio.Event) -> None:
+        """Hand out nothing more and let results land for so long, at most; `abort` ends the wait."""
+        ...
+
+
+class Workers:
+    """A broker whose address is bound. Raises SettingsError when that can't be had."""
+
+    def __init__(self, engine: Engine, settings: ServeSettings) -> None:
+        options = BrokerOptions(settings.reconnect_seconds, settings.liveness_seconds, settings.role)
+        self._broker = Broker(engine, options)
+        self._grpc = GrpcServer(self._broker)
+        self.address = broker_url(settings.broker, self._listen(settings.broker))
+
+    def _listen(self, address: str) -> int:
+        """A plain socket is tried first, because grpc doesn't say why it can't."""
+        if not address.startswith("unix:"):
+            host, _, port = address.rpartition(":")
+            listen("BROKER_ADDR_LISTEN", "" if host == "[::]" else host.strip("[]"), int(port)).close()
+        try:
+            return self._grpc.listen(address)
+        except OSError as error:
+            reason = str(error).partition(";")[0]
+            raise SettingsError("BROKER_ADDR_LISTEN", address, "an address that is free", hint=reason) from None
+
+    async def start(self) -> None:
+        await self._grpc.start()
+
+    async def run(self) -> None:
+        await self._broker.run()
+
+    async def drain(self, seconds: float, abort: asyncio.Event) -> None:
+        refusing = asyncio.create_task(self._grpc.stop(seconds + REFUSING_SECONDS))
+        await self._broker.drain(seconds, abort)
+        await refusing
+
+
+class NoWorkers:
+    """A process that serves REST alone is listed among the others all the same."""
+
+    address = ""
+
+    def __init__(self, engine: Engine, settings: ServeSettings) -> None:
+        self._membership = Membership(engine, member_id(), role=settings.role)
+
+    async def start(self) -> None:
+        return None
+
+    async def run(self) -> None:
+        await self._membership.run()
+
+    async def drain(self, seconds: float, abort: asyncio.Event) -> None:
+        self._membership.drain()
+        await self._membership.leave()
