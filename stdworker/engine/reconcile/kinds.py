@@ -93,6 +93,7 @@ class Kind:
         self.worker = self.manifest.worker
         self.rollup = self.manifest.rollup
         self.deleter = self.manifest.deleter
+        self.resyncer = self.manifest.resyncer
         self.recomposer = next((r for r in self.manifest.reactions if _recomposes(r)), None)
         self._reactions = {
             Stage.COMPOSE: self.composer or self.recomposer,
@@ -121,8 +122,25 @@ class Kind:
         name = self.manifest.finalizer_name or self.deleter.finalizer
         return [name] if name else []
 
-    def reaction(self, stage: Stage, *, only_children: bool = False) -> Reaction | None:
-        """What runs a stage; `only_children`: the run was asked for by children alone."""
+    @property
+    def works_at_resync(self) -> bool:
+        return self.worker is not None or (self.resyncer is not None and not self.resyncer.composes)
+
+    @property
+    def composes_at_resync(self) -> bool:
+        """When its policy says so, or it has a reaction for it (decision 9)."""
+        own = self.resyncer is not None and self.resyncer.composes
+        return own or (self.composes and self.policy.resync_recomposes)
+
+    @property
+    def resync_seconds(self) -> int:
+        """After how long a settled resource runs again; 0: never, also when nothing would run."""
+        return self.policy.resync_interval_seconds if self.works_at_resync or self.composes_at_resync else 0
+
+    def reaction(self, stage: Stage, *, only_children: bool = False, resync: bool = False) -> Reaction | None:
+        """What runs a stage; `only_children`: the run was asked for by children alone, `resync`: by the clock."""
+        if resync and self.resyncer is not None and self.resyncer.stage is stage:
+            return self.resyncer
         if only_children and stage is Stage.COMPOSE and self.recomposer is not None:
             return self.recomposer
         return self._reactions.get(stage)

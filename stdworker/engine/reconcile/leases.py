@@ -105,17 +105,17 @@ def _claim(
     lease: Lease,
     operation: OperationRow | None,
 ) -> Claim:
-    reaction = kind.reaction(stage, only_children=schedule.is_from_below(ready.reasons))
+    resync = schedule.is_resync(ready.reasons)
+    reaction = kind.reaction(stage, only_children=schedule.is_from_below(ready.reasons), resync=resync)
     if operation is not None:
         reaction = kind.manifest.operation(operation.verb)
-    resync = ready.reasons == schedule.RESYNC and stage is not Stage.ROLLUP
     trigger = reaction.trigger if reaction else Trigger.SPEC_CHANGE
     spec, bundle = ready.config_spec, ready.config_bundle
     return Claim(
         lease,
         worker,
         stage,
-        Trigger.RESYNC if resync else trigger,
+        Trigger.RESYNC if resync and stage in (Stage.COMPOSE, Stage.WORK) else trigger,
         reaction.name if reaction else "",
         kind.pair,
         observe.resource(ready),

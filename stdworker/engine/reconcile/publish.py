@@ -48,7 +48,7 @@ def publish(uow: UnitOfWork, document: Mapping[str, Any], *, force: bool = False
         raise _incompatible(manifest.pair, broken)
     seed = KindPolicy(**{ours: getattr(manifest, theirs) for ours, theirs in _POLICY.items()})
     policy = known.policy if known else seed
-    kind = _save(uow, manifest, version, policy)
+    kind = _save(uow, manifest, version, policy, known)
     _audit_publishing(uow, kind.pair, broken)
     if known is not None and known.manifest_version != version:
         catalog.start_sweep(uow.db, f"pair:{kind.pair}")
@@ -84,8 +84,8 @@ def _audit(uow: UnitOfWork, pair: KindVersion, type: str, more: str = "", **deta
 
 
 def set_policy(uow: UnitOfWork, pair: KindVersion, policy: KindPolicy) -> KindRecord:
-    kind = existing(uow, pair)
-    kind = _save(uow, kind.manifest, kind.manifest_version, policy)
+    known = existing(uow, pair)
+    kind = _save(uow, known.manifest, known.manifest_version, policy, known)
     _audit(uow, pair, "KindPolicyChanged")
     return kind.record()
 
@@ -121,12 +121,16 @@ def _legal(document: Mapping[str, Any]) -> Manifest:
     return manifest
 
 
-def _save(uow: UnitOfWork, manifest: Manifest, version: int, policy: KindPolicy) -> Kind:
+def _save(uow: UnitOfWork, manifest: Manifest, version: int, policy: KindPolicy, known: Kind | None) -> Kind:
     text = dumps(manifest.document()).decode()
     row = KindRow(*manifest.pair, text, version, policy_text(policy), uow.now_ms)
     catalog.save_kind(uow.db, row)
     uow.hint("work", manifest.pair)
-    return Kind(row)
+    kind = Kind(row)
+    if known is not None and known.resync_seconds != kind.resync_seconds:
+        catalog.start_sweep(uow.db, f"resync:{kind.pair}")
+        uow.follow_up = True
+    return kind
 
 
 def _content_version(manifest: Manifest) -> int:

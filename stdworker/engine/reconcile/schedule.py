@@ -41,11 +41,16 @@ def is_from_below(reasons: int) -> bool:
     return not reasons & ~_FROM_BELOW
 
 
+def is_resync(reasons: int) -> bool:
+    """Did nobody but the clock ask for a run? Descendants that moved meanwhile are summed up by it all the same."""
+    return reasons & ~_FROM_BELOW == RESYNC
+
+
 def next_stage(kind: Kind, node: Standing, reasons: int, done: int) -> Stage | None:
     """The stage that a run comes to next: compose, work, rollup; None at its end."""
-    if kind.composes and not done & COMPOSED and _composes(kind, node, reasons):
+    if not done & COMPOSED and _composes(kind, node, reasons):
         return Stage.COMPOSE
-    if kind.worker and not done & WORKED and not is_from_below(reasons):
+    if not done & WORKED and _works(kind, reasons):
         return Stage.WORK
     if kind.rollup and not done & ROLLED and not node.unsettled:
         return Stage.ROLLUP
@@ -53,10 +58,18 @@ def next_stage(kind: Kind, node: Standing, reasons: int, done: int) -> Stage | N
 
 
 def _composes(kind: Kind, node: Standing, reasons: int) -> bool:
-    if node.composed_gen < node.generation or node.due & state.COMPOSE_DUE:
+    if reasons & RESYNC and kind.composes_at_resync:
         return True
-    again = CONFIG if kind.worker is None else 0
-    return bool(reasons & (again | (RESYNC if kind.worker is None or kind.policy.resync_recomposes else 0)))
+    if not kind.composes:
+        return False
+    is_owed = node.composed_gen < node.generation or bool(node.due & state.COMPOSE_DUE)
+    return is_owed or (kind.worker is None and bool(reasons & CONFIG))
+
+
+def _works(kind: Kind, reasons: int) -> bool:
+    if is_from_below(reasons):
+        return False
+    return kind.works_at_resync if is_resync(reasons) else kind.worker is not None
 
 
 def resolve(uow: UnitOfWork, requests: Mapping[int, int]) -> None:

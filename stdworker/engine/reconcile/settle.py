@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from stdworker.engine.reconcile import compose, conditions, documents, operate, retry, schedule, state
+from stdworker.engine.reconcile import compose, conditions, documents, operate, resync, retry, schedule, state
 from stdworker.engine.reconcile.kinds import Kind
 from stdworker.engine.reconcile.rejected import Rejected
 from stdworker.engine.reconcile.tokens import row_id
@@ -182,6 +182,8 @@ def _advance(uow: UnitOfWork, node: Node, kind: Kind, row: TaskRow) -> None:
     else:
         node.health_ok = conditions.say_healthy(node.conditions)
         schedule.complete(node, kind, row.generation, row.done)
+        if whole_run:
+            node.resync_at = resync.instant(kind, uow.now_ms)
         _end_run(uow, node, row)
 
 
@@ -208,7 +210,8 @@ def _torn_down(uow: UnitOfWork, node: Node, row: TaskRow) -> None:
 
 def _emits(kind: Kind, row: TaskRow, stage: Stage) -> frozenset[Emit]:
     """What the manifest lets the reaction that ran hand back."""
-    reaction = kind.reaction(stage, only_children=schedule.is_from_below(row.reasons))
+    below, by_clock = schedule.is_from_below(row.reasons), schedule.is_resync(row.reasons)
+    reaction = kind.reaction(stage, only_children=below, resync=by_clock)
     return reaction.emits if reaction is not None else frozenset()
 
 

@@ -1,8 +1,8 @@
-"""Queueing many resources again, a bounded piece at a time."""
+"""Queueing many resources again, or planning when they are, a bounded piece at a time."""
 
 from __future__ import annotations
 
-from stdworker.engine.reconcile import schedule, state
+from stdworker.engine.reconcile import resync, schedule, state
 from stdworker.engine.reconcile.unit import UnitOfWork
 from stdworker.engine.store import catalog, edges, nodes
 from stdworker.model.kind import KindVersion
@@ -16,18 +16,26 @@ def advance(uow: UnitOfWork) -> bool:
     if sweep is None:
         return False
     subject, after = sweep
-    ids = _piece(uow, subject, after)
+    what, _, name = subject.partition(":")
+    ids = _piece(uow, what, name, after)
+    if what == "resync":
+        kind = uow.kinds.get(KindVersion.parse(name))
+        nodes.plan_resync(uow.db, [(id, resync.spread(kind, uow.now_ms)) for id in ids])
+    else:
+        _run_again(uow, ids)
+    catalog.move_sweep(uow.db, subject, ids[-1] if len(ids) == PIECE_RESOURCES else None)
+    return True
+
+
+def _run_again(uow: UnitOfWork, ids: list[int]) -> None:
     for node in uow.lock(ids):
         if state.is_deleting(node):
             uow.recheck(edges.REMOVAL, node.id)
         else:
             uow.request(node, schedule.CONFIG)
-    catalog.move_sweep(uow.db, subject, ids[-1] if len(ids) == PIECE_RESOURCES else None)
-    return True
 
 
-def _piece(uow: UnitOfWork, subject: str, after: int) -> list[int]:
-    what, _, name = subject.partition(":")
+def _piece(uow: UnitOfWork, what: str, name: str, after: int) -> list[int]:
     if what == "config":
         return nodes.on_config(uow.db, name, after, PIECE_RESOURCES)
     pair = KindVersion.parse(name)

@@ -8,7 +8,7 @@ import logging
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
-from stdworker.engine.reconcile import verbs
+from stdworker.engine.reconcile import resync, verbs
 from stdworker.engine.reconcile.batcher import Batcher
 from stdworker.engine.reconcile.clock import Clock
 from stdworker.engine.reconcile.positions import until
@@ -28,6 +28,7 @@ DUE_SECONDS = 0.25
 FOLLOW_SECONDS = 5.0
 PROBE_SECONDS = 1.0
 PRUNE_SECONDS = 60.0
+RESYNC_SECONDS = 0.5
 CHECKPOINT_SECONDS = 0.5
 PRUNE_EVENTS_MAX = 10_000
 SWEEPS_PER_WINDOW = 5
@@ -82,7 +83,7 @@ class Ticks:
 
     async def run(self) -> None:
         async with asyncio.TaskGroup() as group:
-            for tick in (self.follow, self.hint_due, self.probe, self.reap, self.prune, self.checkpoint):
+            for tick in (self.follow, self.hint_due, self.probe, self.reap, self.resync, self.prune, self.checkpoint):
                 group.create_task(self._repeat(tick))
 
     def stop(self) -> None:
@@ -116,6 +117,12 @@ class Ticks:
         if self._engine.health.outage:
             await self._engine.probe()
         return PROBE_SECONDS
+
+    async def resync(self) -> float:
+        """A bounded piece at a time: after a standstill everything is due, and people's changes go in between."""
+        if await self._engine.read(resync.is_due, self._clock.now_ms()):
+            await self._batcher.call(verbs.RESYNC, None)
+        return RESYNC_SECONDS
 
     async def prune(self) -> float:
         options = self._engine.options

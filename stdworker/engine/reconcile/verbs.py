@@ -7,7 +7,7 @@ from itertools import groupby
 from operator import itemgetter
 from typing import Any
 
-from stdworker.engine.reconcile import apply, configs, leases, operate, publish, recheck, settle, sweeps
+from stdworker.engine.reconcile import apply, configs, leases, operate, publish, recheck, resync, settle, sweeps
 from stdworker.engine.reconcile.batcher import Verb
 from stdworker.engine.reconcile.unit import UnitOfWork
 from stdworker.engine.store import catalog, events, members
@@ -78,6 +78,11 @@ def _probe(uow: UnitOfWork, calls: list[Any]) -> list[None]:
     return [None] * len(calls)
 
 
+def _resync(uow: UnitOfWork, calls: list[Any]) -> list[None]:
+    resync.run_due(uow)
+    return [None] * len(calls)
+
+
 def _report_member(uow: UnitOfWork, calls: list[Any]) -> list[None]:
     for member in calls:
         members.save(uow.db, member, uow.now_ms)
@@ -120,6 +125,7 @@ SET_ASIDE = Verb("set aside", lambda uow, calls: [recheck.set_aside(uow, why) fo
 REAP = Verb("reap", lambda uow, calls: [leases.reap(uow, silent) for silent in calls], alone=True)
 REPORT_MEMBER = Verb("report member", _report_member, alone=True)
 REMOVE_MEMBER = Verb("remove member", _remove_member, alone=True)
+RESYNC = Verb("resync", _resync, alone=True)
 PRUNE = Verb("prune", _prune, alone=True)
 PROBE = Verb("probe", _probe, alone=True)
 RECONCILE = Verb("reconcile", _each(apply.reconcile), alone=True)

@@ -26,6 +26,7 @@ _LOCK_NAMED = (
 _LOCK_OWNED = f"SELECT {_WHOLE} FROM resources n WHERE n.owner_id = :owner ORDER BY n.id LOCK(n)"
 _INSERT = insert("resources", NODE_COLUMNS)
 _SAVE_STATE = update("resources", _STATE, kept=("status",))
+_SAVE_RESYNC = update("resources", ("id", "resync_at"))
 _SAVE_DOCUMENTS = update("resources", _DOCUMENTS)
 _SAVE_LABELS = insert("resource_labels", ("key", "value", "resource_id"))
 _WAIT = insert("waits", ("subject", "resource_id"), "ON CONFLICT DO NOTHING")
@@ -130,6 +131,17 @@ def of_pair(db: Connection, kind: str, version: int, after_id: int, limit: int) 
         " ORDER BY id LIMIT :limit"
     )
     return [row[0] for row in db.fetch(statement, kind=kind, version=version, after=after_id, limit=limit)]
+
+
+def resync_due(db: Connection, now: int, limit: int) -> list[int]:
+    """Resources whose time to run again has come, the longest overdue first."""
+    statement = "SELECT id FROM resources WHERE resync_at <= :now ORDER BY resync_at LIMIT :limit"
+    return [row[0] for row in db.fetch(statement, now=now, limit=limit)]
+
+
+def plan_resync(db: Connection, rows: Sequence[tuple[int, int | None]]) -> None:
+    """Set when resources (id, instant) run again; null: never."""
+    db.write(_SAVE_RESYNC, sorted(rows))
 
 
 def wait_for(db: Connection, subjects: Sequence[tuple[str, int]]) -> None:

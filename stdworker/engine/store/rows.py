@@ -52,6 +52,8 @@ class Node:
     wanted: bool = True
     deletion_requested_at: int | None = None
     frozen_until: int | None = None
+    resync_at: int | None = None
+    recompose: bool = False
     synced_changed_at: int = 0
     ready_changed_at: int = 0
     updated_at: int = 0

@@ -74,6 +74,8 @@ resources = Table(
     Column("wanted", Boolean, nullable=False),
     Column("deletion_requested_at", BigInteger),
     Column("frozen_until", BigInteger),
+    Column("resync_at", BigInteger),  # when it runs again by itself; null: never
+    Column("recompose", Boolean, nullable=False, server_default=false()),  # asked for by its composer
     Column("synced_changed_at", BigInteger, nullable=False),
     Column("ready_changed_at", BigInteger, nullable=False),
     Column("created_at", BigInteger, nullable=False),
@@ -109,6 +111,12 @@ resources = Table(
         "provider_config",
         sqlite_where=text("provider_config IS NOT NULL"),
         postgresql_where=text("provider_config IS NOT NULL"),
+    ),
+    Index(
+        "resources_resync",
+        "resync_at",
+        sqlite_where=text("resync_at IS NOT NULL"),
+        postgresql_where=text("resync_at IS NOT NULL"),
     ),
 )
 
@@ -278,7 +286,7 @@ default_revisions = Table(
 sweeps = Table(
     "sweeps",
     metadata,
-    Column("subject", Text, primary_key=True),  # pair:KIND@VERSION, or config:NAME
+    Column("subject", Text, primary_key=True),  # pair:KIND@VERSION, resync:KIND@VERSION, or config:NAME
     Column("after_id", BigInteger, nullable=False),
 )
 

@@ -7,6 +7,7 @@ import sqlalchemy
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 
+from stdworker.engine.store.migrate import SCRIPTS
 from stdworker.engine.store.schema import metadata
 from stdworker.errors import StoreError
 
@@ -73,5 +74,6 @@ def test_several_that_open_a_fresh_database_at_once_make_one_schema(database_url
         thread.join()
     assert problems == []
     connection = databases[0].connect()
-    assert connection.fetch("SELECT version_num FROM alembic_version") == [("0004",)]
+    newest = max(path.name for path in (SCRIPTS / "versions").glob("0*.py"))[:4]
+    assert connection.fetch("SELECT version_num FROM alembic_version") == [(newest,)]
     connection.close()

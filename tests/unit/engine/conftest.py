@@ -69,6 +69,14 @@ class World:
     def do(self, call: Any) -> Any:
         return self._runner.run(call) if asyncio.iscoroutine(call) else call
 
+    def write(self, statement: str, **parameters: Any) -> None:
+        """Change the store behind the engine's back."""
+        connection = self.engine._database.connect()
+        connection.begin()
+        connection.run(statement, **parameters)
+        connection.commit()
+        connection.close()
+
     # ---- kinds ----
 
     def kind(self, name: str, *reactions: dict[str, Any], version: int = 1, **more: Any) -> None:
@@ -209,18 +217,34 @@ def clock() -> FakeClock:
     return FakeClock()
 
 
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """The tests of a module that says `STORES = "both"` run on SQLite and on Postgres."""
+    if "world" in metafunc.fixturenames and getattr(metafunc.module, "STORES", "") == "both":
+        stores = ["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)]
+        metafunc.parametrize("store", stores, indirect=True)
+
+
+@pytest.fixture
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """The URL of the database of `world`."""
+    if getattr(request, "param", "sqlite") == "postgres":
+        url: str = request.getfixturevalue("postgres").create_database()
+        return url
+    return f"sqlite:///{tmp_path}/engine.db"
+
+
 @contextmanager
-def open_world(folder: Path, clock: FakeClock) -> Iterator[World]:
+def open_world(url: str, clock: FakeClock) -> Iterator[World]:
     options = EngineOptions(events_keep=EVENTS_KEEP)
     with asyncio.Runner() as runner:
-        engine = runner.run(Engine.open(f"sqlite:///{folder}/engine.db", options, clock=clock))
+        engine = runner.run(Engine.open(url, options, clock=clock))
         yield World(runner, engine, clock)
         runner.run(engine.close())
 
 
 @pytest.fixture
-def world(tmp_path: Path, clock: FakeClock) -> Iterator[World]:
-    with open_world(tmp_path, clock) as world:
+def world(store: str, clock: FakeClock) -> Iterator[World]:
+    with open_world(store, clock) as world:
         yield world
 
 
@@ -230,7 +254,7 @@ def new_world() -> Callable[[], AbstractContextManager[World]]:
 
     @contextmanager
     def make() -> Iterator[World]:
-        with tempfile.TemporaryDirectory() as folder, open_world(Path(folder), FakeClock()) as world:
+        with tempfile.TemporaryDirectory() as folder, open_world(f"sqlite:///{folder}/engine.db", FakeClock()) as world:
             yield world
 
     return make
