@@ -122,6 +122,11 @@ class Manifest:
     def resyncer(self) -> Reaction | None:
         return self._first(Trigger.RESYNC)
 
+    @property
+    def reactor(self) -> Reaction | None:
+        """What is told of the transitions of other kinds."""
+        return self._first(Trigger.REACTOR)
+
     def operation(self, verb: str) -> Reaction | None:
         """What runs the operation `verb`."""
         return next((r for r in self.reactions if r.trigger is Trigger.OPERATION and r.verb == verb), None)

@@ -10,13 +10,14 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import UNSET, Meta, Raw, Struct, UnsetType, field
 
-from stdworker.model.kind import VERSION_MAX, Phase
+from stdworker.model.kind import VERSION_MAX, Phase, Transition
 
 NULL = Raw(b"null")
 
 KindName = Annotated[str, Meta(extra_json_schema={"pattern": "^[a-z0-9][a-z0-9.-]{0,62}$"})]
 Version = Annotated[int, Meta(ge=1, le=VERSION_MAX)]
 ResourceName = Annotated[str, Meta(extra_json_schema={"pattern": "^[A-Za-z0-9][A-Za-z0-9._-]{0,252}$"})]
+TransitionName = Annotated[str, Meta(extra_json_schema={"enum": [transition.value for transition in Transition]})]
 Instant = Annotated[str, Meta(extra_json_schema={"format": "date-time"})]
 NotNegative = Annotated[int, Meta(ge=0)]
 
@@ -64,6 +65,23 @@ class PolicyBody(Declared):
     orphan_grace_seconds: NotNegative | UnsetType = UNSET
     max_transient_attempts: NotNegative | UnsetType = UNSET
     retired: bool | UnsetType = UNSET
+
+
+class BindingBody(Declared):
+    """What a reactor is to be told: a transition of a kind's resources, of those with these labels.
+
+    Without a version it is any version of the watched kind, and the newest one of the reactor.
+    """
+
+    name: ResourceName
+    watch_kind: KindName
+    transition: TransitionName
+    reactor: KindName
+    watch_kind_version: Version | None = None
+    reactor_version: Version | None = None
+    label_match: dict[str, str] = field(default_factory=dict)
+    enabled: bool = True
+    type: Literal["reactorbinding"] | UnsetType = UNSET
 
 
 class OperationBody(Declared):
@@ -417,6 +435,67 @@ class Configs(Struct):
     """A page of provider configs."""
 
     providerconfigs: list[ConfigSummary]
+
+
+class BindingView(Struct):
+    """A reactor binding; no version is any version of the watched kind, and the newest one of the reactor."""
+
+    name: str
+    watch_kind: str
+    watch_kind_version: int | None
+    transition: TransitionName
+    reactor: str
+    reactor_version: int | None
+    label_match: dict[str, str]
+    enabled: bool
+    created_at: Instant
+    updated_at: Instant
+
+
+class Bindings(Struct):
+    """A page of reactor bindings."""
+
+    reactor_bindings: list[BindingView]
+
+
+class SnapshotView(Struct):
+    """A resource as it was when it crossed a transition; it may be another one now, or be gone."""
+
+    uid: str
+    kind: str
+    kind_version: int
+    name: str
+    generation: int
+    phase: Phase
+    labels: dict[str, str]
+    spec: Raw
+    status: Raw
+
+
+class DeadLetterView(Struct):
+    """What a reactor was to be told and did not take: why not, after how many attempts, and since when it is dead.
+
+    A retry is told with the same `dedup_token`. `reactor_version` is null when the binding named none.
+    """
+
+    id: int
+    binding: str
+    transition: TransitionName
+    reactor: str
+    reactor_version: int | None
+    dedup_token: str
+    reason: str
+    message: str
+    attempts: int
+    resource: SnapshotView
+    crossed_at: Instant
+    dead_since: Instant | None
+
+
+class DeadLetters(Struct):
+    """A page of dead letters."""
+
+    dead_letters: list[DeadLetterView]
 
 
 class Deleted(Struct):

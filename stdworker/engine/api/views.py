@@ -20,8 +20,8 @@ from stdworker.engine.store.records import (
     WorkerRecord,
     WorkRecord,
 )
-from stdworker.engine.store.rows import FAILED, OperationRow
-from stdworker.model.json_text import RawJson, dumps, members
+from stdworker.engine.store.rows import FAILED, BindingRow, DeliveryRow, OperationRow
+from stdworker.model.json_text import RawJson, dumps, loads, members
 from stdworker.model.kind import Phase
 from stdworker.model.resource import Ref
 from stdworker.model.secrets import mask
@@ -246,6 +246,52 @@ def operation(row: OperationRow) -> shapes.OperationView:
         created_at=instant(row.created_at),
         started_at=_instant(row.started_at),
         finished_at=_instant(row.finished_at),
+    )
+
+
+def binding(row: BindingRow) -> shapes.BindingView:
+    return shapes.BindingView(
+        name=row.name,
+        watch_kind=row.watch_kind,
+        watch_kind_version=row.watch_kind_version,
+        transition=row.transition,
+        reactor=row.reactor,
+        reactor_version=row.reactor_version,
+        label_match=loads(row.label_match.encode()),
+        enabled=row.enabled,
+        created_at=instant(row.created_at),
+        updated_at=instant(row.updated_at),
+    )
+
+
+def dead_letter(row: DeliveryRow) -> shapes.DeadLetterView:
+    return shapes.DeadLetterView(
+        id=row.id,
+        binding=row.binding,
+        transition=row.transition,
+        reactor=row.reactor,
+        reactor_version=row.reactor_version,
+        dedup_token=row.dedup_token,
+        reason=row.reason,
+        message=row.message,
+        attempts=row.attempts,
+        resource=_snapshot(row),
+        crossed_at=instant(row.created_at),
+        dead_since=_instant(row.dead_at),
+    )
+
+
+def _snapshot(row: DeliveryRow) -> shapes.SnapshotView:
+    return shapes.SnapshotView(
+        uid=row.uid,
+        kind=row.kind,
+        kind_version=row.kind_version,
+        name=row.name,
+        generation=row.generation,
+        phase=Phase(row.phase),
+        labels=loads(row.labels.encode()),
+        spec=_raw(row.spec.encode() if row.spec is not None else None),
+        status=_raw(row.status.encode() if row.status is not None else None),
     )
 
 

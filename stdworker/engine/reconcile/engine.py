@@ -24,6 +24,7 @@ from stdworker.engine.store.records import (
     Applied,
     ApplyDocument,
     AuditFilter,
+    BindingDocument,
     Claim,
     ConfigRecord,
     Declared,
@@ -40,7 +41,7 @@ from stdworker.engine.store.records import (
     VoidedLease,
     Want,
 )
-from stdworker.engine.store.rows import OperationRow
+from stdworker.engine.store.rows import BindingRow, DeliveryRow, OperationRow
 from stdworker.errors import RequestError, SettingsError, StdworkerError, StoreError, StoreUnavailable
 from stdworker.model.json_text import RawJson
 from stdworker.model.kind import KindVersion
@@ -287,6 +288,28 @@ class Engine:
 
     async def delete_config(self, name: str, actor: str) -> None:
         await self._batcher.call(verbs.DELETE_CONFIG, (actor, name))
+
+    async def put_binding(self, document: BindingDocument, actor: str) -> tuple[str, BindingRow]:
+        """Create or edit a reactor binding; answers created, configured or unchanged."""
+        return await self._batcher.call(verbs.PUT_BINDING, (actor, document))  # type: ignore[no-any-return]
+
+    async def bindings(self, *, limit: int = 100, cursor: str | None = None) -> Page:
+        return await self.read(readings.bindings, limit, cursor)
+
+    async def binding(self, name: str) -> BindingRow:
+        return await self.read(readings.binding, name)
+
+    async def delete_binding(self, name: str, actor: str) -> None:
+        """Nothing new is delivered for it; what waits is."""
+        await self._batcher.call(verbs.DELETE_BINDING, (actor, name))
+
+    async def dead_letters(self, *, limit: int = 100, cursor: str | None = None) -> Page:
+        """A page of the deliveries to reactors that were given up, the newest crossing first."""
+        return await self.read(readings.dead_letters, limit, cursor)
+
+    async def retry_dead_letter(self, id: int, actor: str) -> DeliveryRow:
+        """Queue a dead letter again; answers what it was."""
+        return await self._batcher.call(verbs.REVIVE, (actor, id))  # type: ignore[no-any-return]
 
     async def members(self) -> list[MemberRecord]:
         """The processes on this database, with the workers that each holds."""

@@ -9,13 +9,13 @@ from typing import Any
 
 import jsonschema_rs
 
-from stdworker.engine.store import catalog
+from stdworker.engine.store import catalog, reactors
 from stdworker.engine.store.contract import Connection
 from stdworker.engine.store.records import KindPolicy, KindRecord
-from stdworker.engine.store.rows import KindRow
+from stdworker.engine.store.rows import BindingRow, KindRow
 from stdworker.errors import Invalid
 from stdworker.model.json_text import RawJson, dumps, escape_token, loads
-from stdworker.model.kind import Emit, KindVersion, Stage, Trigger
+from stdworker.model.kind import Emit, KindVersion, Stage, Transition, Trigger
 from stdworker.model.manifest import Manifest, Reaction
 from stdworker.model.pointer import parse
 
@@ -94,12 +94,14 @@ class Kind:
         self.rollup = self.manifest.rollup
         self.deleter = self.manifest.deleter
         self.resyncer = self.manifest.resyncer
+        self.reactor = self.manifest.reactor
         self.recomposer = next((r for r in self.manifest.reactions if _recomposes(r)), None)
         self._reactions = {
             Stage.COMPOSE: self.composer or self.recomposer,
             Stage.WORK: self.worker,
             Stage.ROLLUP: self.rollup,
             Stage.DELETE: self.deleter,
+            Stage.REACT: self.reactor,
         }
 
     @property
@@ -162,13 +164,28 @@ def _schema(document: dict[str, Any] | None, where: str) -> Schema:
     return Schema(compile_schema(document, where) if document is not None else None)
 
 
+class Watcher:
+    """An enabled binding, ready for use. `reactor` is whom it has told: the version that it names, or the newest."""
+
+    def __init__(self, row: BindingRow, reactor: KindVersion) -> None:
+        self.row = row
+        self.reactor = reactor
+        self.label_match: dict[str, str] = loads(row.label_match.encode())
+
+    def is_of(self, kind_version: int) -> bool:
+        return self.row.watch_kind_version in (None, kind_version)
+
+
 @dataclass(slots=True)
 class Kinds:
-    """All published kinds as of one revision; replaced as a whole when the store has a newer one."""
+    """All published kinds, and who watches them, as of one revision; replaced as a whole when the store has a
+    newer one."""
 
     revision: int = -1
     by_pair: dict[tuple[str, int], Kind] = field(default_factory=dict)
     default_revisions: dict[KindVersion, int] = field(default_factory=dict)
+    bindings: list[BindingRow] = field(default_factory=list)
+    watchers: dict[tuple[str, Transition], list[Watcher]] = field(default_factory=dict)
 
     @classmethod
     def read(cls, db: Connection, known: Kinds | None = None) -> Kinds:
@@ -179,13 +196,24 @@ class Kinds:
             pair = KindVersion(row.kind, row.kind_version)
             old = known.get(pair) if known else None
             kinds[pair] = old if old is not None and old.row == row else Kind(row)
-        return cls(revision, kinds, catalog.default_revisions(db))
+        read = cls(revision, kinds, catalog.default_revisions(db), reactors.bindings(db))
+        for binding in read.bindings:
+            reactor = read.reactor(binding.reactor, binding.reactor_version)
+            if binding.enabled and reactor is not None:
+                watched = binding.watch_kind, Transition(binding.transition)
+                read.watchers.setdefault(watched, []).append(Watcher(binding, reactor))
+        return read
 
     def __iter__(self) -> Iterator[Kind]:
         return iter(self.by_pair.values())
 
     def get(self, pair: tuple[str, int]) -> Kind | None:
         return self.by_pair.get(pair)
+
+    def reactor(self, name: str, version: int | None) -> KindVersion | None:
+        """The published version of a kind that reacts: this one, or the newest for None."""
+        found = [kind.pair for kind in self if kind.pair.kind == name and kind.reactor]
+        return max((pair for pair in found if version in (None, pair.version)), default=None)
 
 
 def record(row: KindRow) -> KindRecord:

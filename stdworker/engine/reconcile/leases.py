@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from stdworker.engine.reconcile import observe, operate, schedule, settle
+from stdworker.engine.reconcile import deliver, observe, operate, schedule, settle
 from stdworker.engine.reconcile.kinds import Kind
 from stdworker.engine.reconcile.positions import until
 from stdworker.engine.reconcile.texts import clean
 from stdworker.engine.reconcile.tokens import new_tokens, row_id
 from stdworker.engine.reconcile.unit import UnitOfWork
-from stdworker.engine.store import tasks
+from stdworker.engine.store import reactors, tasks
 from stdworker.engine.store.records import Claim, Settlement, VoidedLease, Want
-from stdworker.engine.store.rows import DELETE, OPERATE, OperationRow, TaskRow, resource_of
+from stdworker.engine.store.rows import DELETE, OPERATE, REACT, OperationRow, TaskRow, resource_of
 from stdworker.engine.store.tasks import LeaseRow, Ready
 from stdworker.model.config import ProviderConfig
 from stdworker.model.json_text import RawJson
@@ -35,21 +35,29 @@ def claim(uow: UnitOfWork, broker: str, wants: Sequence[Want]) -> list[Claim]:
         if want.credit > 0:
             by_pair.setdefault(want.pair, []).append(want)
     last = until(uow.now_ms)
-    limits = []
+    limits, deliveries = [], []
     for pair in tasks.have_ready(uow.db, list(by_pair), last):
-        limit = _headroom(uow, pair, sum(want.credit for want in by_pair[pair]))
+        asked = sum(want.credit for want in by_pair[pair])
+        limit = _headroom(uow, pair, asked, last)
         if limit > 0:
             limits.append((pair, limit))
+        if limit < asked and pair in uow.kinds.by_pair and uow.kinds.by_pair[pair].reactor:
+            deliveries.append((pair, asked - limit))
     found: list[Ready] = []
     for i in range(0, len(limits), PAIRS_PER_STATEMENT):
         found += tasks.ready(uow.db, limits[i : i + PAIRS_PER_STATEMENT], last)
-    return _lease(uow, broker, found, {pair: _seats(by_pair[pair]) for pair, _ in limits})
+    seats = {pair: _seats(wants) for pair, wants in by_pair.items()}
+    claims = _lease(uow, broker, found, seats)
+    return claims + deliver.claim(uow, broker, deliveries, last, seats) if deliveries else claims
 
 
-def _headroom(uow: UnitOfWork, pair: KindVersion, asked: int) -> int:
+def _headroom(uow: UnitOfWork, pair: KindVersion, asked: int, last: int) -> int:
+    """How many tasks of its resources the pair may have leased now. Its deliveries take what these leave."""
     kind = uow.kinds.get(pair)
-    if kind is None:
+    if kind is None or kind.manifest.is_reactor_kind:
         return 0
+    if kind.reactor is not None:
+        asked = reactors.others_first(uow.db, pair, asked, last)
     cap = kind.policy.max_inflight
     return min(asked, cap - tasks.inflight(uow.db, pair)) if cap else asked
 
@@ -178,6 +186,9 @@ def _lock(uow: UnitOfWork, leases: Sequence[Lease]) -> list[TaskRow]:
 
 
 def _take_back(uow: UnitOfWork, row: TaskRow, *, counted: bool) -> None:
+    if row.task_type == REACT:
+        deliver.take_back(uow, row, LOST if counted else "")
+        return
     node = uow.nodes[row.resource_id]
     uow.touch(node)
     if counted and row.superseded is None:

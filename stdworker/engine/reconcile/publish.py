@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from stdworker.engine.compatibility import breaks
-from stdworker.engine.reconcile import schedule
+from stdworker.engine.reconcile import bindings, schedule
 from stdworker.engine.reconcile.kinds import Kind, compile_schema, policy_text
 from stdworker.engine.reconcile.unit import Named, UnitOfWork
 from stdworker.engine.store import catalog
@@ -46,6 +46,10 @@ def publish(uow: UnitOfWork, document: Mapping[str, Any], *, force: bool = False
     broken = _breaks(known.manifest, manifest) if known else []
     if broken and not force:
         raise _incompatible(manifest.pair, broken)
+    if manifest.reactor is not None:
+        bindings.take_over(uow, manifest.pair)
+    elif known is not None and known.reactor is not None:
+        bindings.let_go(uow, manifest.pair, watched=False)
     seed = KindPolicy(**{ours: getattr(manifest, theirs) for ours, theirs in _POLICY.items()})
     policy = known.policy if known else seed
     kind = _save(uow, manifest, version, policy, known)
@@ -94,6 +98,7 @@ def delete(uow: UnitOfWork, pair: KindVersion) -> None:
     existing(uow, pair)
     if catalog.in_use(uow.db, pair):
         raise Conflict(f"{pair} has resources", hint="delete them, or move them to another version", code="kind_in_use")
+    bindings.let_go(uow, pair, watched=True)
     catalog.remove_kind(uow.db, pair)
     _audit(uow, pair, "KindDeleted")
     uow.hint("config", pair)

@@ -10,7 +10,7 @@ import orjson
 from stdworker.engine.reconcile import configs as config_decisions
 from stdworker.engine.reconcile import gates, present
 from stdworker.engine.reconcile.kinds import record
-from stdworker.engine.store import catalog, lists, nodes
+from stdworker.engine.store import catalog, lists, nodes, reactors
 from stdworker.engine.store import edges as edge_store
 from stdworker.engine.store import events as event_store
 from stdworker.engine.store import members as member_store
@@ -30,7 +30,7 @@ from stdworker.engine.store.records import (
     ResourceFilter,
     ResourceRecord,
 )
-from stdworker.engine.store.rows import OperationRow
+from stdworker.engine.store.rows import BindingRow, OperationRow
 from stdworker.errors import Invalid, NotFound
 from stdworker.model.kind import KindVersion
 from stdworker.model.resource import Ref
@@ -172,6 +172,28 @@ def operations(db: Connection, ref: Ref, limit: int, cursor: str | None) -> Page
     found = operation_store.of(db, ref, _number(cursor) if cursor is not None else NUMBER_MAX, limit + 1)
     page = found[:limit]
     return Page(page, str(page[-1].number) if len(found) > limit else None)
+
+
+def bindings(db: Connection, limit: int, cursor: str | None) -> Page:
+    limit = _bounded(limit)
+    found = reactors.bindings(db, cursor or "", limit + 1)
+    page = found[:limit]
+    return Page(page, page[-1].name if len(found) > limit else None)
+
+
+def binding(db: Connection, name: str) -> BindingRow:
+    found = reactors.binding(db, name)
+    if found is None:
+        raise NotFound(f"there is no reactor binding {name}")
+    return found
+
+
+def dead_letters(db: Connection, limit: int, cursor: str | None) -> Page:
+    """Deliveries that were given up, the newest crossing first."""
+    limit = _bounded(limit)
+    found = reactors.dead(db, _number(cursor) if cursor is not None else NUMBER_MAX, limit + 1)
+    page = found[:limit]
+    return Page(page, str(page[-1].id) if len(found) > limit else None)
 
 
 def operation(db: Connection, ref: Ref, uid: str) -> OperationRow:

@@ -8,7 +8,7 @@ from stdworker.engine.reconcile import changes, schedule, state
 from stdworker.engine.reconcile.unit import UnitOfWork
 from stdworker.engine.store import catalog, edges, nodes
 from stdworker.engine.store.rows import Node
-from stdworker.model.kind import Phase
+from stdworker.model.kind import Phase, Transition
 
 
 def sweep(uow: UnitOfWork, ids: Collection[int]) -> None:
@@ -38,11 +38,13 @@ def _remove(uow: UnitOfWork, gone: Sequence[Node]) -> None:
     owners = {node.id: node for node in uow.lock({node.owner_id for node in gone if node.owner_id is not None})}
     uow.lock(ids, whole=True)
     for node in gone:
+        uow.cross(node, Transition.DELETED)
         uow.event(node, "Deleted", **changes.tombstone(node, owners.get(node.owner_id or 0)))
         owner = owners.get(node.owner_id or 0)
         if owner is not None:
             _tell_owner(uow, owner, node)
     schedule.run_waiting(uow, [f"name:{node.ref}" for node in gone])
+    uow.send_crossings()
     nodes.remove(uow.db, ids)
     counts: dict[str, int] = {}
     for node in gone:

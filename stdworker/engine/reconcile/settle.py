@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from stdworker.engine.reconcile import compose, conditions, documents, operate, resync, retry, schedule, state
+from stdworker.engine.reconcile import compose, conditions, deliver, documents, operate, resync, retry, schedule, state
 from stdworker.engine.reconcile.kinds import Kind
 from stdworker.engine.reconcile.rejected import Rejected
 from stdworker.engine.reconcile.tokens import row_id
 from stdworker.engine.reconcile.unit import UnitOfWork
 from stdworker.engine.store import edges, nodes
 from stdworker.engine.store.records import Settlement
-from stdworker.engine.store.rows import DELETE, OPERATE, Node, TaskRow, resource_of
+from stdworker.engine.store.rows import DELETE, OPERATE, REACT, Node, TaskRow, resource_of
 from stdworker.model.kind import Emit, Stage
 from stdworker.model.outcome import Outcome
 
@@ -36,6 +36,9 @@ def settle(uow: UnitOfWork, settlements: Sequence[Settlement]) -> list[bool]:
 def _settle(uow: UnitOfWork, settlement: Settlement, row: TaskRow | None) -> bool:
     if row is None or (row.token, row.epoch, row.stage) != (*settlement.lease, settlement.stage):
         return False
+    if row.task_type == REACT:
+        deliver.settle(uow, row, settlement)
+        return True
     node = uow.nodes[row.resource_id]
     uow.touch(node)
     if row.task_type == OPERATE:

@@ -14,21 +14,21 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from stdworker.engine.reconcile import schedule, state
+from stdworker.engine.reconcile import crossings, schedule, state
 from stdworker.engine.reconcile.kinds import Kinds
 from stdworker.engine.reconcile.positions import POSITIONS_PER_MS, Positions, until
 from stdworker.engine.reconcile.texts import clean, new_uid
 from stdworker.engine.reconcile.watch import TOPICS, Hint, Topic
-from stdworker.engine.store import catalog, edges, events, nodes, tasks
+from stdworker.engine.store import catalog, edges, events, nodes, reactors, tasks
 from stdworker.engine.store.contract import Connection
-from stdworker.engine.store.rows import Node, TaskRow, task_ids
-from stdworker.model.kind import KindVersion, Phase
+from stdworker.engine.store.rows import REACT, DeliveryRow, Node, TaskRow, resource_of, task_ids, type_of
+from stdworker.model.kind import KindVersion, Phase, Transition
 from stdworker.model.resource import Ref
 
 ENGINE = "engine"
 """The actor of what nobody asked for."""
 
-_Before = tuple[Phase, state.Verdict, int, int]
+_Before = tuple[Phase, state.Verdict, int, int, int]
 
 
 class Named(NamedTuple):
@@ -73,6 +73,7 @@ class UnitOfWork:
     _tasks_saved: dict[int, TaskRow] = field(default_factory=dict)
     _tasks_removed: set[int] = field(default_factory=set)
     _rechecks: set[tuple[int, int]] = field(default_factory=set)
+    _crossings: list[crossings.Crossing] = field(default_factory=list)
     _events: list[events.EventRow] = field(default_factory=list)
 
     # ---- reading ----
@@ -113,7 +114,8 @@ class UnitOfWork:
             return known
         if known is not None:  # it comes whole now; what was changed meanwhile stays
             for name in nodes.DOCUMENTS:
-                setattr(known, name, getattr(node, name))
+                if name != "status" or node.id not in self._reported:
+                    setattr(known, name, getattr(node, name))
             known.whole = True
             return known
         self.nodes[node.id] = node
@@ -169,6 +171,18 @@ class UnitOfWork:
         kind = self.kinds.get(row.pair)
         return kind is not None and kind.policy.max_inflight > 0
 
+    def cross(self, node: Node, transition: Transition) -> None:
+        """Something happened to the node that reactors may watch."""
+        node.transition_seq += 1
+        if (node.kind, transition) in self.kinds.watchers:
+            self._crossings.append(crossings.Crossing(node, transition, node.generation, node.transition_seq))
+
+    def send_crossings(self) -> None:
+        """Tell reactors, before the nodes change again or go."""
+        if self._crossings:
+            crossings.send(self, self._crossings)
+            self._crossings.clear()
+
     def recheck(self, what: int, id: int) -> None:
         self._rechecks.add((what, id))
 
@@ -180,13 +194,15 @@ class UnitOfWork:
                 pending.pop(node.id, None)
             self._hint_change(node)
 
-    def event(self, node: Node, type: str, reason: str = "", message: str = "", **detail: object) -> None:
+    def event(
+        self, about: Node | DeliveryRow, type: str, reason: str = "", message: str = "", **detail: object
+    ) -> None:
         """Append to the event sequence what became of a resource."""
-        self._tell(node.kind, node.name, node.uid, type, reason, message, detail, audited=False)
+        self._tell(about.kind, about.name, about.uid, type, reason, message, detail, audited=False)
 
-    def audit(self, about: Node | Named, type: str, message: str = "", **detail: object) -> None:
+    def audit(self, about: Node | DeliveryRow | Named, type: str, message: str = "", **detail: object) -> None:
         """Append what was asked for, once for each request; it is audited if it was a person who asked."""
-        uid = about.uid if isinstance(about, Node) else None
+        uid = None if isinstance(about, Named) else about.uid
         self._tell(about.kind, about.name, uid, type, "", message, detail, audited=self.actor != ENGINE)
 
     def _tell(
@@ -225,6 +241,7 @@ class UnitOfWork:
         schedule.resolve(self, self._requests)
         counts = self._note_changes()
         self._write_nodes()
+        self.send_crossings()
         self._write_tasks()
         if self._rechecks:
             edges.recheck(self.db, self._rechecks)
@@ -256,6 +273,8 @@ class UnitOfWork:
             self._before[node.id] = after
             if before is not None:
                 node.updated_at = max(self.now_ms, node.updated_at + 1)  # tells any two states apart
+            for crossed in crossings.between(node, before and before[0], after[0], before[4] if before else 0):
+                self.cross(node, crossed)
             self._note_transition(node, before, after, is_told=node.uid in told)
             if before is None or before[0] is not after[0]:
                 counts[node.kind, after[0]] += 1
@@ -301,6 +320,8 @@ class UnitOfWork:
     def _write_tasks(self) -> None:
         if self._tasks_removed:
             tasks.remove(self.db, self._tasks_removed)
+            if told := [resource_of(id) for id in self._tasks_removed if type_of(id) == REACT]:
+                reactors.forget(self.db, told)
         if self._tasks_saved:
             tasks.save(self.db, list(self._tasks_saved.values()))
             for row in self._tasks_saved.values():
@@ -310,4 +331,4 @@ class UnitOfWork:
 
 def _standing(node: Node) -> _Before:
     phase = state.phase(node)
-    return phase, state.verdict(node, phase), node.gate, node.generation
+    return phase, state.verdict(node, phase), node.gate, node.generation, node.synced_gen

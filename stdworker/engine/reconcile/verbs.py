@@ -7,11 +7,24 @@ from itertools import groupby
 from operator import itemgetter
 from typing import Any
 
-from stdworker.engine.reconcile import apply, configs, leases, operate, publish, recheck, resync, settle, sweeps
+from stdworker.engine.reconcile import (
+    apply,
+    bindings,
+    configs,
+    deliver,
+    leases,
+    operate,
+    publish,
+    recheck,
+    resync,
+    settle,
+    sweeps,
+)
 from stdworker.engine.reconcile.batcher import Verb
 from stdworker.engine.reconcile.unit import UnitOfWork
-from stdworker.engine.store import catalog, events, members
+from stdworker.engine.store import catalog, events, members, reactors
 
+DEAD_LETTERS_KEEP = 10_000
 MEMBER_KEPT_MS = 60_000  # a process that was killed is shown as lost for so long
 
 
@@ -70,7 +83,12 @@ def _follow_up(uow: UnitOfWork, calls: list[Any]) -> list[bool]:
 
 
 def _prune(uow: UnitOfWork, calls: list[Any]) -> list[int]:
-    return [events.prune(uow.db, keep, uow.now_ms - keep_ms, limit) for keep, keep_ms, limit in calls]
+    pruned = []
+    for keep, keep_ms, limit in calls:
+        oldest_ms = uow.now_ms - keep_ms
+        dead = reactors.prune(uow.db, DEAD_LETTERS_KEEP, oldest_ms, limit)
+        pruned.append(max(dead, events.prune(uow.db, keep, oldest_ms, limit)))
+    return pruned
 
 
 def _probe(uow: UnitOfWork, calls: list[Any]) -> list[None]:
@@ -134,6 +152,9 @@ DELETE = Verb(
     _each(lambda uow, ref, force, only_if: apply.delete(uow, ref, force=force, only_if=only_if)),
     alone=True,
 )
+PUT_BINDING = Verb("put binding", _each(bindings.put), alone=True)
+DELETE_BINDING = Verb("delete binding", _each(bindings.remove), alone=True)
+REVIVE = Verb("retry dead letter", _each(deliver.revive), alone=True)
 OPERATE = Verb("operate", _each(operate.request), alone=True)
 PUBLISH_KIND = Verb(
     "publish kind", _each(lambda uow, document, force: publish.publish(uow, document, force=force)), alone=True

@@ -40,7 +40,7 @@ _SWEEP = upsert("sweeps", ("subject",), ("subject", "after_id"))
 
 
 def revision(db: Connection) -> int:
-    """Rises whenever a kind or a default config changes: what a cache of them is as new as."""
+    """Rises whenever a kind, a default config or a binding changes: what a cache of them is as new as."""
     return int(db.fetch("SELECT value FROM counters WHERE name = 'catalog'")[0][0])
 
 
@@ -49,13 +49,18 @@ def probe(db: Connection) -> None:
     db.run(_COUNT_PROBE)
 
 
+def changed(db: Connection) -> None:
+    """Something that is cached with the kinds has changed."""
+    db.run(_COUNT_UP, name="catalog")
+
+
 def kinds(db: Connection) -> list[KindRow]:
     return [KindRow(*row) for row in db.fetch(f"SELECT {_KIND} FROM kinds k ORDER BY k.kind, k.kind_version")]
 
 
 def save_kind(db: Connection, kind: KindRow) -> None:
     db.write(_SAVE_KIND, [astuple(kind)])
-    db.run(_COUNT_UP, name="catalog")
+    changed(db)
 
 
 def remove_kind(db: Connection, pair: KindVersion) -> None:
@@ -72,7 +77,7 @@ def in_use(db: Connection, pair: KindVersion) -> bool:
 def bump_default(db: Connection, pair: KindVersion) -> None:
     """A default config was edited: raise the pair's revision."""
     db.run(_BUMP, **pair._asdict())
-    db.run(_COUNT_UP, name="catalog")
+    changed(db)
 
 
 def default_revisions(db: Connection) -> dict[KindVersion, int]:

@@ -35,7 +35,7 @@ class Connection(Protocol):
         ...
 
     def next_ids(self, count: int) -> Sequence[int]:
-        """Reserve identities of new resources, rising."""
+        """Reserve identities of new resources or deliveries, rising."""
         ...
 
     def lock_rechecks(self) -> None:

@@ -110,6 +110,20 @@ class ApplyDocument:
 
 
 @dataclass(slots=True)
+class BindingDocument:
+    """A reactor binding as someone declares it. No version is any of the kind watched, or the newest reactor."""
+
+    name: str
+    watch_kind: str
+    transition: str
+    reactor: str
+    watch_kind_version: int | None = None
+    reactor_version: int | None = None
+    label_match: dict[str, str] = field(default_factory=dict)
+    enabled: bool = True
+
+
+@dataclass(slots=True)
 class ConditionRecord(Condition):
     """A stored or synthesized condition."""
 

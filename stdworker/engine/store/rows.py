@@ -7,12 +7,13 @@ from dataclasses import dataclass, fields
 from stdworker.model.kind import KindVersion
 from stdworker.model.resource import Ref
 
-RECONCILE, DELETE, OPERATE = 0, 1, 2
-"""Task types; a resource has at most one queue row of each."""
+RECONCILE, DELETE, OPERATE, REACT = 0, 1, 2, 3
+"""Task types; a resource has at most one queue row of each but the last, which is a delivery's."""
 
 TASK_TYPE_NAMES = ("reconcile", "delete", "operate")
+"""Of a resource's own tasks."""
+
 ROWS_PER_RESOURCE = 4
-"""The ids of queue rows leave room for task types to come."""
 
 
 @dataclass(slots=True, eq=False)
@@ -56,6 +57,7 @@ class Node:
     recompose: bool = False
     synced_changed_at: int = 0
     ready_changed_at: int = 0
+    transition_seq: int = 0
     updated_at: int = 0
     finalizers: str = "[]"
     conditions: str = "[]"
@@ -77,7 +79,7 @@ class Node:
 
 @dataclass(slots=True, eq=False)
 class TaskRow:
-    """A resource's place in the queue, leased or not."""
+    """A resource's place in the queue, leased or not; of a delivery, `resource_id` is its own id."""
 
     id: int
     resource_id: int
@@ -160,6 +162,54 @@ class KindRow:
     updated_at: int
 
 
+@dataclass(slots=True)
+class BindingRow:
+    """Which reactor is told of which transition of which kind; no version is any, or the newest."""
+
+    name: str
+    watch_kind: str
+    watch_kind_version: int | None
+    transition: str
+    reactor: str
+    reactor_version: int | None
+    label_match: str
+    enabled: bool
+    created_at: int
+    updated_at: int
+
+
+@dataclass(slots=True)
+class DeliveryRow:
+    """One crossing for one binding, with the resource as it was then; dead once `dead_at` says since when.
+
+    `reactor_version` is what the binding named.
+    """
+
+    id: int
+    binding: str
+    transition: str
+    reactor: str
+    reactor_version: int | None
+    dedup_token: str
+    created_at: int
+    uid: str
+    kind: str
+    name: str
+    kind_version: int
+    generation: int
+    synced_gen: int
+    phase: str
+    labels: str
+    owner_uid: str | None
+    root_uid: str | None
+    spec: str | None
+    status: str | None
+    dead_at: int | None = None
+    attempts: int = 0
+    reason: str = ""
+    message: str = ""
+
+
 PENDING, RUNNING, SUCCEEDED, FAILED = "pending", "running", "succeeded", "failed"
 """States of an operation; it ends in one of the last two."""
 
@@ -188,12 +238,14 @@ NODE_COLUMNS = tuple(field.name for field in fields(Node) if field.name != "whol
 NODE_STATE = NODE_COLUMNS[: NODE_COLUMNS.index("status")]
 TASK_COLUMNS = tuple(field.name for field in fields(TaskRow))
 OPERATION_COLUMNS = tuple(field.name for field in fields(OperationRow))
+BINDING_COLUMNS = tuple(field.name for field in fields(BindingRow))
+DELIVERY_COLUMNS = tuple(field.name for field in fields(DeliveryRow))
 CONFIG_COLUMNS = tuple(field.name for field in fields(ConfigRow))
 KIND_COLUMNS = tuple(field.name for field in fields(KindRow))
 
 
 def task_ids(resource_id: int) -> range:
-    """The queue rows that a resource may have."""
+    """The queue rows of its own that a resource may have."""
     first = resource_id * ROWS_PER_RESOURCE
     return range(first, first + len(TASK_TYPE_NAMES))
 

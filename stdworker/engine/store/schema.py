@@ -78,6 +78,7 @@ resources = Table(
     Column("recompose", Boolean, nullable=False, server_default=false()),  # asked for by its composer
     Column("synced_changed_at", BigInteger, nullable=False),
     Column("ready_changed_at", BigInteger, nullable=False),
+    Column("transition_seq", BigInteger, nullable=False, server_default="0"),
     Column("created_at", BigInteger, nullable=False),
     Column("updated_at", BigInteger, nullable=False),
     Column("provider_config", Text),
@@ -135,7 +136,7 @@ queue = Table(
     "queue",
     metadata,
     Column("id", _ID, primary_key=True, autoincrement=False),  # resource_id * 4 + task type
-    Column("resource_id", _ID, nullable=False),
+    Column("resource_id", _ID, nullable=False),  # or of a delivery: they share a sequence
     Column("kind", Text, nullable=False),
     Column("kind_version", Integer, nullable=False),
     Column("position", BigInteger, nullable=False),  # available from, and the order among those available
@@ -212,6 +213,56 @@ operations = Table(
     Column("started_at", BigInteger),
     Column("finished_at", BigInteger),
     Index("operations_resource", "resource_id", "number", unique=True),
+)
+
+reactor_bindings = Table(
+    "reactor_bindings",
+    metadata,
+    Column("name", Text, primary_key=True),
+    Column("watch_kind", Text, nullable=False),
+    Column("watch_kind_version", Integer),  # null: any
+    Column("transition", Text, nullable=False),
+    Column("reactor", Text, nullable=False),
+    Column("reactor_version", Integer),  # null: the newest
+    Column("label_match", Text, nullable=False),
+    Column("enabled", Boolean, nullable=False),
+    Column("created_at", BigInteger, nullable=False),
+    Column("updated_at", BigInteger, nullable=False),
+)
+
+# The outbox of reactors: what they are told, until they have taken it. A row has a place in the queue, or is dead.
+deliveries = Table(
+    "deliveries",
+    metadata,
+    Column("id", _ID, primary_key=True, autoincrement=False),
+    Column("binding", Text, nullable=False),
+    Column("transition", Text, nullable=False),
+    Column("reactor", Text, nullable=False),
+    Column("reactor_version", Integer),  # null: the newest
+    Column("dedup_token", Text, nullable=False),
+    Column("created_at", BigInteger, nullable=False),
+    Column("uid", Text, nullable=False),  # from here to status: the resource as it was
+    Column("kind", Text, nullable=False),
+    Column("name", Text, nullable=False),
+    Column("kind_version", Integer, nullable=False),
+    Column("generation", BigInteger, nullable=False),
+    Column("synced_gen", BigInteger, nullable=False),
+    Column("phase", Text, nullable=False),
+    Column("labels", Text, nullable=False),
+    Column("owner_uid", Text),
+    Column("root_uid", Text),
+    Column("spec", Text),
+    Column("status", Text),
+    Column("dead_at", BigInteger),
+    Column("attempts", Integer, nullable=False),
+    Column("reason", Text, nullable=False),
+    Column("message", Text, nullable=False),
+    Index(
+        "deliveries_dead",
+        "id",
+        sqlite_where=text("dead_at IS NOT NULL"),
+        postgresql_where=text("dead_at IS NOT NULL"),
+    ),
 )
 
 rechecks = Table(

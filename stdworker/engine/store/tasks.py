@@ -7,7 +7,7 @@ from operator import attrgetter
 from typing import Any, NamedTuple
 
 from stdworker.engine.store.contract import Connection
-from stdworker.engine.store.rows import TASK_COLUMNS, TaskRow, type_of
+from stdworker.engine.store.rows import REACT, ROWS_PER_RESOURCE, TASK_COLUMNS, TaskRow, type_of
 from stdworker.engine.store.sql import selected, update, upsert
 from stdworker.model.kind import KindVersion
 
@@ -33,7 +33,10 @@ _HAVE_READY = (
     " WHERE q.kind = r.kind AND q.kind_version = r.version AND q.claimed_by IS NULL AND NOT q.held"
     " AND q.position <= :until)"
 )
-_INFLIGHT = "SELECT count(*) FROM queue WHERE kind = :kind AND kind_version = :version AND claimed_by IS NOT NULL"
+_INFLIGHT = (
+    "SELECT count(*) FROM queue WHERE kind = :kind AND kind_version = :version AND claimed_by IS NOT NULL"
+    f" AND id % {ROWS_PER_RESOURCE} <> {REACT}"
+)
 _SAVE = upsert("queue", ("id",), TASK_COLUMNS)
 _SAVE_CLAIM = update("queue", _CLAIM)
 _BEAT = (
@@ -142,7 +145,7 @@ def have_ready(db: Connection, pairs: Collection[KindVersion], until: int) -> li
 
 
 def inflight(db: Connection, pair: KindVersion) -> int:
-    """How many tasks of the pair are leased; holds the pair, so that the count stays exact."""
+    """How many tasks of the pair, deliveries aside, are leased; holds the pair, so that the count stays exact."""
     db.fetch("SELECT 1 FROM kinds k WHERE k.kind = :kind AND k.kind_version = :version LOCK(k)", **pair._asdict())
     return int(db.fetch(_INFLIGHT, **pair._asdict())[0][0])
 

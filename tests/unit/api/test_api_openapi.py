@@ -16,6 +16,13 @@ async def document(api):
     return (await api.get("http://localhost/openapi.json")).json()
 
 
+PAGER = {
+    "kind": "pager",
+    "kind_version": 1,
+    "reactions": [{"name": "tell", "trigger": "reactor", "emits": ["sideEffect"]}],
+}
+
+
 def operations(document):
     for path, methods in document["paths"].items():
         for method, operation in methods.items():
@@ -45,6 +52,7 @@ async def test_every_operation_has_a_summary_and_every_write_with_a_body_an_exam
 
 
 async def test_every_example_is_accepted(document, api):
+    await api.put("/kinds/pager/manifest", json=PAGER)
     order = {"put": 0, "post": 1}
     found = [o for o in operations(document) if "requestBody" in o[2]]
     for path, method, operation in sorted(found, key=lambda o: order[o[1]] + ("versions" in o[0])):
@@ -66,6 +74,9 @@ async def test_answers_have_the_shape_that_is_documented(document, api):
     )
     example = document["paths"]["/api/v1/resources"]["post"]["requestBody"]["content"]["application/json"]["example"]
     await api.post("/resources", json=example)
+    await api.put("/kinds/pager/manifest", json=PAGER)
+    binding = {"name": "ada", "watch_kind": "greeter", "transition": "synced", "reactor": "pager"}
+    await api.post("/reactor-bindings", json=binding)
     uid = (await api.post("/resources/greeter/ada/ops", json={"verb": "greet"})).json()["uid"]
     checked = 0
     for path, method, operation in operations(document):

@@ -1,0 +1,97 @@
+"""Reactors: what they are bound to, and the deliveries to them that were given up."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Path, Query, Request
+from starlette.responses import Response
+
+from stdworker.engine.api import bodies, shapes, views
+from stdworker.engine.api.context import Actor, InEngine, answer, paged
+from stdworker.engine.api.openapi import PAGED, documented
+from stdworker.engine.api.queries import SEQUENCE_MAX, PageQuery
+from stdworker.engine.store.records import BindingDocument
+
+router = APIRouter(tags=["reactors"])
+
+EXAMPLE = {
+    "name": "tell-the-team",
+    "watch_kind": "greeter",
+    "transition": "degraded",
+    "reactor": "pager",
+    "label_match": {"team": "web"},
+}
+
+DeadLetterId = Annotated[int, Path(ge=1, le=SEQUENCE_MAX)]
+
+
+@router.post(
+    "/reactor-bindings",
+    **documented(
+        "Declare a reactor binding",
+        answer=shapes.BindingView,
+        also={201: shapes.BindingView},
+        headers={"X-Apply-Result": "created, configured or unchanged"},
+        body=shapes.BindingBody,
+        example=EXAMPLE,
+        problems=(400, 413, 422),
+    ),
+)
+async def put(engine: InEngine, actor: Actor, request: Request) -> Response:
+    """An existing name is updated. What is crossed from now on is told; what waits already is told as it was bound."""
+    body = bodies.decode(await bodies.read(request), shapes.BindingBody)
+    document = BindingDocument(
+        body.name,
+        body.watch_kind,
+        body.transition,
+        body.reactor,
+        body.watch_kind_version,
+        body.reactor_version,
+        body.label_match,
+        body.enabled,
+    )
+    result, row = await engine.put_binding(document, actor)
+    return answer(views.binding(row), 201 if result == "created" else 200, {"X-Apply-Result": result})
+
+
+@router.get("/reactor-bindings", **documented("List reactor bindings", answer=shapes.Bindings, headers=PAGED))
+async def list_bindings(engine: InEngine, query: Annotated[PageQuery, Query()]) -> Response:
+    page = await engine.bindings(limit=query.limit, cursor=query.cursor)
+    return paged(shapes.Bindings([views.binding(row) for row in page.items]), page.cursor)
+
+
+@router.get(
+    "/reactor-bindings/{name}", **documented("Get a reactor binding", answer=shapes.BindingView, problems=(404,))
+)
+async def get(engine: InEngine, name: str) -> Response:
+    return answer(views.binding(await engine.binding(name)))
+
+
+@router.delete(
+    "/reactor-bindings/{name}", **documented("Delete a reactor binding", answer=shapes.Deleted, problems=(404,))
+)
+async def delete(engine: InEngine, actor: Actor, name: str) -> Response:
+    """Nothing new is told for it. What waits already is still told."""
+    await engine.delete_binding(name, actor)
+    return answer(shapes.Deleted())
+
+
+@router.get(
+    "/dead-letters",
+    **documented(
+        "List deliveries to reactors that were given up, the youngest first", answer=shapes.DeadLetters, headers=PAGED
+    ),
+)
+async def list_dead_letters(engine: InEngine, query: Annotated[PageQuery, Query()]) -> Response:
+    page = await engine.dead_letters(limit=query.limit, cursor=query.cursor)
+    return paged(shapes.DeadLetters([views.dead_letter(row) for row in page.items]), page.cursor)
+
+
+@router.post(
+    "/dead-letters/{id}/retry",
+    **documented("Deliver a dead letter again", answer=shapes.DeadLetterView, status=202, problems=(404, 409)),
+)
+async def retry(engine: InEngine, actor: Actor, id: DeadLetterId) -> Response:
+    """It is no dead letter any more, and is told with the same dedup_token; the answer is what it was."""
+    return answer(views.dead_letter(await engine.retry_dead_letter(id, actor)), 202)

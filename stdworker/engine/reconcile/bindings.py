@@ -1,0 +1,140 @@
+"""Reactor bindings: which reactor is told of what. Edited by people, and kept whole by what they refer to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from stdworker.engine.reconcile.apply import LABEL_CHARACTERS_MAX, LABELS_MAX
+from stdworker.engine.reconcile.deliver import named
+from stdworker.engine.reconcile.kinds import Violations
+from stdworker.engine.reconcile.unit import Named, UnitOfWork
+from stdworker.engine.store import reactors
+from stdworker.engine.store.records import BindingDocument
+from stdworker.engine.store.rows import BindingRow
+from stdworker.errors import Conflict, Invalid, NotFound
+from stdworker.model.json_text import dumps, loads
+from stdworker.model.kind import RESOURCE_NAME, KindVersion, Transition
+
+
+def put(uow: UnitOfWork, document: BindingDocument) -> tuple[str, BindingRow]:
+    """Create or edit a binding; says which, or that nothing changed. Raises Invalid with all that is wrong."""
+    found = list(_violations(uow, document))
+    if found:
+        told = "; ".join(sentence for _, sentence in found)
+        raise Invalid(told, found, code="bad_binding")
+    known = reactors.binding(uow.db, document.name)
+    row = BindingRow(
+        document.name,
+        document.watch_kind,
+        document.watch_kind_version,
+        document.transition,
+        document.reactor,
+        document.reactor_version,
+        dumps(dict(sorted(document.label_match.items()))).decode(),
+        document.enabled,
+        known.created_at if known else uow.now_ms,
+        known.updated_at if known else uow.now_ms,
+    )
+    if row == known:
+        return "unchanged", row
+    row.updated_at = uow.now_ms
+    reactors.save_binding(uow.db, row)
+    _tell(uow, "BindingChanged" if known else "BindingCreated", row)
+    return "configured" if known else "created", row
+
+
+def remove(uow: UnitOfWork, name: str) -> None:
+    """Nothing new is delivered for it; what waits is."""
+    row = reactors.binding(uow.db, name)
+    if row is None:
+        raise NotFound(f"there is no reactor binding {name}")
+    reactors.remove_binding(uow.db, name)
+    _tell(uow, "BindingDeleted", row)
+
+
+def _tell(uow: UnitOfWork, what: str, row: BindingRow) -> None:
+    watched = named(row.watch_kind, row.watch_kind_version)
+    message = f"{row.name}: {row.transition} {watched} → {named(row.reactor, row.reactor_version)}"
+    uow.audit(
+        Named(row.reactor, row.name), what, message, enabled=row.enabled, label_match=loads(row.label_match.encode())
+    )
+
+
+# ---- what is wrong ----
+
+
+def _violations(uow: UnitOfWork, document: BindingDocument) -> Iterator[tuple[str, str]]:
+    if not RESOURCE_NAME.fullmatch(document.name):
+        yield "/name", f"{document.name!r} is not a name: 1-253 of A-Z a-z 0-9 . _ -, the first alphanumeric"
+    if document.transition not in list(Transition):
+        yield "/transition", f"{document.transition!r} is no transition; it is one of {', '.join(Transition)}"
+    yield from _label_violations(document)
+    yield from _watch_violations(uow, document)
+    yield from _reactor_violations(uow, document)
+
+
+def _label_violations(document: BindingDocument) -> Violations:
+    labels = document.label_match
+    if len(labels) > LABELS_MAX or any(len(text) > LABEL_CHARACTERS_MAX for pair in labels.items() for text in pair):
+        return [("/label_match", f"at most {LABELS_MAX} labels of at most {LABEL_CHARACTERS_MAX} characters")]
+    return []
+
+
+def _watch_violations(uow: UnitOfWork, document: BindingDocument) -> Iterator[tuple[str, str]]:
+    watched = [kind for kind in uow.kinds if kind.pair.kind == document.watch_kind]
+    if not watched:
+        yield "/watch_kind", f"the kind {document.watch_kind} is not published; publish it first"
+    elif all(kind.manifest.is_reactor_kind for kind in watched):
+        yield "/watch_kind", f"{document.watch_kind} is a reactor kind, which has no resources to watch"
+    elif document.watch_kind_version not in (None, *(kind.pair.version for kind in watched)):
+        versions = ", ".join(str(kind.pair.version) for kind in watched)
+        yield "/watch_kind_version", f"{document.watch_kind} has no such version; it has {versions}"
+
+
+def _reactor_violations(uow: UnitOfWork, document: BindingDocument) -> Iterator[tuple[str, str]]:
+    if uow.kinds.reactor(document.reactor, document.reactor_version) is not None:
+        return
+    published = [kind for kind in uow.kinds if kind.pair.kind == document.reactor]
+    reacting = ", ".join(str(kind.pair.version) for kind in published if kind.reactor)
+    if reacting:
+        told = f"does not react at version {document.reactor_version}; it does at {reacting}"
+        yield "/reactor_version", f"{document.reactor} {told}"
+    elif published:
+        yield "/reactor", f"{document.reactor} has no reaction with the trigger reactor; publish it with one"
+    else:
+        yield "/reactor", f"the kind {document.reactor} is not published; publish it, with a reactor reaction"
+
+
+# ---- what kinds must keep ----
+
+
+def take_over(uow: UnitOfWork, pair: KindVersion) -> None:
+    """A version that reacts is published: if it is the newest, it takes what waits for the newest."""
+    newest = uow.kinds.reactor(pair.kind, None)
+    if newest is None or newest < pair:
+        reactors.move(uow.db, pair)
+
+
+def let_go(uow: UnitOfWork, pair: KindVersion, *, watched: bool) -> None:
+    """A kind version stops reacting, or goes (then it can't be watched either). Raises Conflict while it is needed.
+
+    Deliveries for the newest version go to another one, if there is one that reacts.
+    """
+    for row in uow.kinds.bindings:
+        if _needs(uow, row, pair) or (watched and (row.watch_kind, row.watch_kind_version) == pair):
+            told = f"{pair} is used by the reactor binding {row.name}"
+            raise Conflict(told, hint="change or delete it first", code="kind_in_use")
+    others = [kind.pair for kind in uow.kinds if kind.reactor and kind.pair.kind == pair.kind and kind.pair != pair]
+    if others:
+        reactors.move(uow.db, max(others))
+        uow.hint("work", max(others))
+    if reactors.is_awaited(uow.db, pair):
+        told = f"there are deliveries that {pair} has not taken yet"
+        raise Conflict(told, hint="wait until its workers have taken them", code="kind_in_use")
+
+
+def _needs(uow: UnitOfWork, row: BindingRow, pair: KindVersion) -> bool:
+    if row.reactor != pair.kind:
+        return False
+    others = any(kind.reactor and kind.pair.kind == pair.kind and kind.pair != pair for kind in uow.kinds)
+    return row.reactor_version == pair.version if row.reactor_version is not None else not others

@@ -1,0 +1,73 @@
+"""Crossings: transitions in the lives of resources, on their way to the reactors that watch them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+import orjson
+
+from stdworker.engine.reconcile.kinds import Watcher
+from stdworker.engine.store import reactors
+from stdworker.engine.store.rows import REACT, Node, TaskRow, task_id
+from stdworker.model.kind import Phase, Transition
+
+if TYPE_CHECKING:
+    from stdworker.engine.reconcile.unit import UnitOfWork
+
+_INTO = {Phase.DEGRADED: Transition.DEGRADED, Phase.FAILED: Transition.FAILED}
+_NONE: tuple[Transition, ...] = ()
+
+
+class Crossing(NamedTuple):
+    """One transition; `seq` counts those of the resource."""
+
+    node: Node
+    transition: Transition
+    generation: int
+    seq: int
+
+
+def between(node: Node, phase_before: Phase | None, phase: Phase, synced_before: int) -> Sequence[Transition]:
+    """What a resource crossed since it was in another phase; before it was made it had none.
+
+    Synced is each generation once, whatever its health, but for one that is already deleted; Degraded and Failed
+    are crossed whenever the phase is entered.
+    """
+    if phase is phase_before and node.synced_gen == synced_before:
+        return _NONE
+    found = [Transition.CREATED] if phase_before is None else []
+    if synced_before < node.synced_gen >= node.generation and phase is not Phase.DELETING:
+        found.append(Transition.SYNCED)
+    if phase is not phase_before and phase in _INTO:
+        found.append(_INTO[phase])
+    return found
+
+
+def send(uow: UnitOfWork, crossings: Sequence[Crossing]) -> None:
+    """Write a delivery for each binding that watches a crossing. The resources must be stored as they are now."""
+    found = list(_watched(uow, crossings))
+    if not found:
+        return
+    rows = []
+    for (crossing, watcher), id in zip(found, uow.db.next_ids(len(found)), strict=True):
+        node, transition, generation, seq = crossing
+        binding = watcher.row
+        token = f"{node.uid}:{transition}:{generation}:{seq}:{binding.name}"
+        about = (binding.name, transition, binding.reactor, binding.reactor_version)
+        rows.append((id, node.id, *about, token, uow.now_ms))
+        uow.save_task(TaskRow(task_id(id, REACT), id, *watcher.reactor, uow.position()))
+    reactors.send(uow.db, rows)
+
+
+def _watched(uow: UnitOfWork, crossings: Sequence[Crossing]) -> Iterator[tuple[Crossing, Watcher]]:
+    told = [
+        (crossing, watcher)
+        for crossing in crossings
+        for watcher in uow.kinds.watchers[crossing.node.kind, crossing.transition]
+        if watcher.is_of(crossing.node.kind_version)
+    ]
+    uow.lock([crossing.node.id for crossing, watcher in told if watcher.label_match], whole=True)
+    for crossing, watcher in told:
+        if not watcher.label_match or watcher.label_match.items() <= orjson.loads(crossing.node.labels).items():
+            yield crossing, watcher
