@@ -19,6 +19,7 @@ from stdworker.engine.api import (
     metrics,
     openapi,
     operations,
+    plan,
     problems,
     reactors,
     relations,
@@ -57,7 +58,7 @@ def build_app(engine: Engine, *, store: str = "sqlite", hosts: Collection[str] =
     app.state.draining = False  # set by whoever runs it
     problems.install(app)
     app.include_router(_meta, prefix=API_PREFIX)
-    for part in (batch, resources, relations, operations, watch, kinds, configs, reactors, audit):
+    for part in (batch, plan, resources, relations, operations, watch, kinds, configs, reactors, audit):
         app.include_router(part.router, prefix=API_PREFIX)
     app.include_router(_probes)
     app.include_router(_pages)

@@ -13,11 +13,11 @@ import msgspec
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
-from stdworker.engine.api import bodies, shapes
+from stdworker.engine.api import bodies, declarations, shapes
 from stdworker.engine.api.context import Actor, InEngine
 from stdworker.engine.api.openapi import documented
 from stdworker.engine.api.problems import Refused, problem_of
-from stdworker.engine.api.resources import EXAMPLE, declared
+from stdworker.engine.api.resources import EXAMPLE
 from stdworker.engine.reconcile import Engine
 from stdworker.engine.store.records import ApplyDocument, Declared
 from stdworker.errors import StdworkerError
@@ -102,7 +102,7 @@ class _Batch:
 
 def _parse(text: bytes) -> ApplyDocument | StdworkerError:
     try:
-        return declared(_decoder.decode(check(text)))
+        return declarations.resource(_decoder.decode(check(text)))
     except msgspec.ValidationError as error:
         return bodies.unfit(error, shapes.ResourceBody)
     except StdworkerError as error:

@@ -7,14 +7,11 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
-from stdworker.engine.api import bodies, shapes, views
+from stdworker.engine.api import bodies, declarations, shapes, views
 from stdworker.engine.api.context import Actor, InEngine, answer, paged
 from stdworker.engine.api.openapi import APPLIED, PAGED, documented
 from stdworker.engine.api.queries import ConfigsQuery, RevealQuery
-from stdworker.errors import Invalid
-from stdworker.model.json_text import RawJson
 from stdworker.model.kind import KindVersion
-from stdworker.model.secrets import is_masked
 
 router = APIRouter(prefix="/providerconfigs", tags=["provider configs"])
 
@@ -41,25 +38,19 @@ EXAMPLE = {
 )
 async def put(engine: InEngine, actor: Actor, request: Request) -> Response:
     """An existing name is updated. A pair has at most one default."""
-    body = bodies.decode(await bodies.read(request, bodies.CONFIG_BYTES_MAX), shapes.ConfigBody)
+    body = await bodies.read(request, bodies.CONFIG_BYTES_MAX)
+    declared = declarations.config(bodies.decode(body, shapes.ConfigBody))
     result, record = await engine.put_config(
-        body.name,
-        KindVersion(body.kind, body.kind_version),
-        is_default=body.is_default,
-        spec=_spec(body),
-        bundle=body.data,
+        declared.name,
+        declared.pair,
+        is_default=declared.is_default,
+        spec=declared.spec,
+        bundle=declared.bundle,
+        labels=declared.labels,
         actor=actor,
     )
     status = 201 if result == "created" else 200
     return answer(views.config(record, reveal=False), status, {"X-Apply-Result": result})
-
-
-def _spec(body: shapes.ConfigBody) -> RawJson | None:
-    spec = RawJson(body.spec)
-    if is_masked(spec):
-        told = "a masked secret can't be stored; read the config with reveal=true, or leave the secret as it was"
-        raise Invalid(f"/spec: {told}", [("/spec", told)], code="masked_secret")
-    return None if spec in (b"", b"null") else spec
 
 
 @router.get("", **documented("List provider configs", answer=shapes.Configs, headers=PAGED))

@@ -10,9 +10,9 @@ from fastapi import APIRouter, Path, Query, Request
 from msgspec import UNSET, Raw
 from starlette.responses import Response
 
-from stdworker.engine.api import bodies, shapes, views
+from stdworker.engine.api import bodies, declarations, shapes, views
 from stdworker.engine.api.context import Actor, InEngine, answer
-from stdworker.engine.api.openapi import documented
+from stdworker.engine.api.openapi import PUBLISHED, documented
 from stdworker.engine.api.queries import PublishQuery, SchemaQuery
 from stdworker.engine.store.records import KindRecord
 from stdworker.errors import Invalid, NotFound
@@ -33,7 +33,6 @@ EXAMPLE = {
     ],
 }
 SCHEMAS = ("spec_schema", "status_schema", "config_schema")
-ENVELOPE = ("type", "manifest_version", "$schema")  # what a document may carry beside the manifest itself
 
 VersionPath = Annotated[int, Path(ge=1, le=VERSION_MAX)]
 
@@ -78,21 +77,24 @@ async def _lowest_version(engine: InEngine, kind: str) -> int:
         answer=MANIFEST,
         body=MANIFEST,
         example=EXAMPLE,
+        headers=PUBLISHED,
         problems=(400, 409, 413, 422),
     ),
 )
 async def publish(
     engine: InEngine, actor: Actor, kind: str, request: Request, query: Annotated[PublishQuery, Query()]
 ) -> Response:
-    """Answers the manifest with its `manifest_version`. A breaking change is refused unless forced."""
-    body = (await bodies.read(request)).value()
-    if not isinstance(body, dict):
-        raise Invalid("a manifest is an object", [("", "it is no object")])
-    manifest = {key: value for key, value in body.items() if key not in ENVELOPE}
+    """Answers the manifest with its `manifest_version`. A breaking change is refused unless forced.
+
+    `labels` may stand beside the manifest's own members: absent keeps those that are there, null clears them.
+    """
+    declared = declarations.kind((await bodies.read(request)).value(), force=query.force)
+    manifest = dict(declared.manifest)
     if manifest.setdefault("kind", kind) != kind:
         told = f"{manifest['kind']!r} is not the kind of the path, {kind!r}"
         raise Invalid(f"/kind: {told}", [("/kind", told)])
-    return answer(views.manifest(await engine.publish_kind(manifest, actor, force=query.force)))
+    result, record = await engine.publish_kind(manifest, actor, force=query.force, labels=declared.labels)
+    return answer(views.manifest(record), headers={"X-Apply-Result": result})
 
 
 @router.get(

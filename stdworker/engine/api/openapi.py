@@ -31,7 +31,8 @@ _SHAPES = [
 
 PAGED = {"X-Next-Cursor": "the cursor of the next page; absent on the last"}
 TAGGED = {"ETag": "another one after each change, but for those of `work`"}
-APPLIED = {"X-Apply-Result": "created, configured or unchanged", **TAGGED}
+PUBLISHED = {"X-Apply-Result": "created, configured or unchanged"}
+APPLIED = {**PUBLISHED, **TAGGED}
 
 
 def documented(

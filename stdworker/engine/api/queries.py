@@ -130,6 +130,10 @@ class PublishQuery(Strict):
     force: bool = Field(False, description="Publish although it breaks what was published.")
 
 
+class PlanQuery(Strict):
+    force: bool = Field(False, description="As if kinds were published by force.")
+
+
 class ConfigsQuery(PageQuery):
     kind: str | None = None
     kind_version: Version = Field(None, description="Absent: version 1.")

@@ -5,16 +5,15 @@ from __future__ import annotations
 from typing import Annotated
 
 from fastapi import APIRouter, Query, Request
-from msgspec import UnsetType
 from starlette.responses import Response
 
-from stdworker.engine.api import bodies, etags, shapes, views
+from stdworker.engine.api import bodies, declarations, etags, shapes, views
 from stdworker.engine.api.context import Actor, InEngine, PathRef, answer, now_ms, paged
 from stdworker.engine.api.diff import changes
 from stdworker.engine.api.openapi import APPLIED, PAGED, TAGGED, documented
 from stdworker.engine.api.queries import ApplyQuery, DeleteQuery, ListQuery, RootsQuery
 from stdworker.engine.reconcile import Engine
-from stdworker.engine.store.records import UNSET, ApplyDocument, ResourceRecord
+from stdworker.engine.store.records import ApplyDocument, ResourceRecord
 from stdworker.errors import NotFound, RequestError
 from stdworker.model.json_text import RawJson
 from stdworker.model.resource import Ref
@@ -51,7 +50,7 @@ async def apply(
 ) -> Response:
     """With `dryRun=true` nothing is stored and the answer is a `DryRun`."""
     body = await bodies.read(request, bodies.RESOURCE_BYTES_MAX)
-    document = declared(bodies.decode(body, shapes.ResourceBody))
+    document = declarations.resource(bodies.decode(body, shapes.ResourceBody))
     document.only_if = etags.named(if_match)
     before = await _current(engine, document) if query.dry_run else None
     (applied,) = await engine.apply([document], actor, dry_run=query.dry_run)
@@ -63,18 +62,6 @@ async def apply(
         would = shapes.DryRun(applied.result, changes(before, applied.resource), shown)  # type: ignore[arg-type]
         return answer(would, headers=headers)
     return answer(shown, 201 if applied.result == "created" else 200, headers)
-
-
-def declared(body: shapes.ResourceBody) -> ApplyDocument:
-    """A decoded body as the engine takes it."""
-    return ApplyDocument(
-        kind=body.kind,
-        kind_version=body.kind_version,
-        name=body.name,
-        spec=RawJson(body.spec) or None,
-        labels=UNSET if isinstance(body.labels, UnsetType) else body.labels,
-        provider_config_ref=UNSET if isinstance(body.provider_config_ref, UnsetType) else body.provider_config_ref,
-    )
 
 
 async def _current(engine: Engine, document: ApplyDocument) -> ResourceRecord | None:

@@ -44,7 +44,7 @@ class ResourceBody(Declared):
 
 
 class ConfigBody(Declared):
-    """A provider config as someone declares it; `data` is a bundle in base64."""
+    """A provider config as someone declares it; `data` is a bundle in base64. Labels: absent keeps, null clears."""
 
     name: ResourceName
     kind: KindName
@@ -52,6 +52,7 @@ class ConfigBody(Declared):
     is_default: bool = False
     spec: Raw = field(default_factory=Raw)
     data: bytes | None = None
+    labels: dict[str, str] | UnsetType | None = UNSET
     type: Literal["providerconfig"] | UnsetType = UNSET
 
 
@@ -413,6 +414,7 @@ class ConfigView(Struct):
     is_default: bool
     spec: Raw
     data: bytes | None
+    labels: dict[str, str]
     owner: RefView | None
     created_at: Instant
     updated_at: Instant
@@ -426,6 +428,7 @@ class ConfigSummary(Struct):
     kind_version: int
     is_default: bool
     data_bytes: int
+    labels: dict[str, str]
     owner: RefView | None
     created_at: Instant
     updated_at: Instant
@@ -593,6 +596,16 @@ class BatchLine(Struct, omit_defaults=True):
     kind: str = ""
     name: str = ""
     generation: int = 0
+    problem: Problem | None = None
+
+
+class PlanLine(Struct, omit_defaults=True):
+    """What applying one line of a plan would do: the declaration as it is, if it is there, and as it would be."""
+
+    line: int
+    result: Literal["created", "configured", "unchanged", "failed"]
+    before: Raw | None = None
+    after: Raw | None = None
     problem: Problem | None = None
 
 

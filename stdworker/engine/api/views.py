@@ -296,9 +296,11 @@ def _snapshot(row: DeliveryRow) -> shapes.SnapshotView:
 
 
 def manifest(record: KindRecord) -> dict[str, Raw]:
-    """The manifest as it was published, with the number that rises each time it is."""
+    """The manifest as it was published, with its labels and the number that is another for other content."""
     document = dict(members(record.manifest) or {})
     document["manifest_version"] = dumps(record.manifest_version)
+    if record.labels:
+        document["labels"] = dumps(record.labels)
     return {key: Raw(value) for key, value in document.items()}
 
 
@@ -316,6 +318,7 @@ def config(record: ConfigRecord, *, reveal: bool) -> shapes.ConfigView:
         is_default=record.is_default,
         spec=_raw(spec),
         data=record.bundle,
+        labels=record.labels,
         owner=_ref(record.owner),
         created_at=instant(record.created_at_ms),
         updated_at=instant(record.updated_at_ms),
@@ -329,6 +332,7 @@ def config_summary(record: ConfigRecord) -> shapes.ConfigSummary:
         kind_version=record.pair.version,
         is_default=record.is_default,
         data_bytes=len(record.bundle or b""),
+        labels=record.labels,
         owner=_ref(record.owner),
         created_at=instant(record.created_at_ms),
         updated_at=instant(record.updated_at_ms),

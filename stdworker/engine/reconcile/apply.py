@@ -6,6 +6,7 @@ import json
 from collections.abc import Sequence
 
 from stdworker.engine.reconcile import configs, deletion, present, schedule, state
+from stdworker.engine.reconcile import labels as labels_of
 from stdworker.engine.reconcile.kinds import Kind
 from stdworker.engine.reconcile.unit import UnitOfWork
 from stdworker.engine.store import edges, lists
@@ -16,15 +17,12 @@ from stdworker.model.json_text import ascii_line, equal, loads
 from stdworker.model.kind import KIND, RESOURCE_NAME, KindVersion
 from stdworker.model.resource import Ref
 
-LABELS_MAX = 64
-LABEL_CHARACTERS_MAX = 253
-
 
 def apply(uow: UnitOfWork, documents: Sequence[ApplyDocument]) -> list[Applied | RequestError]:
     """Apply documents in their order, each alone; answers what was done and the resource as it is now."""
     return [
         done if isinstance(done, RequestError) else Applied(done[0], present.record(uow.db, _seen(uow, done[1])))
-        for done in _decide(uow, documents)
+        for done in decide(uow, documents)
     ]
 
 
@@ -32,11 +30,12 @@ def declare(uow: UnitOfWork, documents: Sequence[ApplyDocument]) -> list[Declare
     """Apply many documents; answers only what was done, which is cheaper than showing each."""
     return [
         done if isinstance(done, RequestError) else Declared(done[0], done[1].generation)
-        for done in _decide(uow, documents)
+        for done in decide(uow, documents)
     ]
 
 
-def _decide(uow: UnitOfWork, documents: Sequence[ApplyDocument]) -> list[tuple[str, Node] | RequestError]:
+def decide(uow: UnitOfWork, documents: Sequence[ApplyDocument]) -> list[tuple[str, Node] | RequestError]:
+    """What is done for each document, and the node as it is then."""
     uow.lock_named({Ref(document.kind, document.name) for document in documents})
     pairs = configs.pairs_of(uow, {d.provider_config_ref for d in documents if isinstance(d.provider_config_ref, str)})
     fresh: dict[Ref, Node] = {}
@@ -108,7 +107,7 @@ def _apply(
     kind = _kind(uow, document)
     ref = Ref(document.kind, document.name)
     spec = ascii_line(document.spec).decode("ascii") if document.spec is not None else None
-    given = _labels(document)
+    given = labels_of.checked(document.labels)
     known = uow.by_ref.get(ref) or fresh.get(ref)
     if document.only_if is not None:
         _check_revision(ref, known, document.only_if)
@@ -219,17 +218,3 @@ def _config(
         told = f"is for {pairs[asked]}, not {pair}" if asked in pairs else "does not exist"
         raise Invalid(f"the provider config {asked} {told}", [("/provider_config_ref", told)], code="bad_config_ref")
     return asked
-
-
-def _labels(document: ApplyDocument) -> dict[str, str] | None:
-    """The labels to set; None leaves them alone."""
-    if document.labels is UNSET:
-        return None
-    given = document.labels or {}
-    assert isinstance(given, dict)
-    if len(given) > LABELS_MAX or any(
-        not key or len(key) > LABEL_CHARACTERS_MAX or len(value) > LABEL_CHARACTERS_MAX for key, value in given.items()
-    ):
-        rule = f"at most {LABELS_MAX} labels of at most {LABEL_CHARACTERS_MAX} characters"
-        raise Invalid("the labels are too many or too long", [("/labels", rule)])
-    return given

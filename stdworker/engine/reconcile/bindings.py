@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from stdworker.engine.reconcile.apply import LABEL_CHARACTERS_MAX, LABELS_MAX
 from stdworker.engine.reconcile.deliver import named
 from stdworker.engine.reconcile.kinds import Violations
+from stdworker.engine.reconcile.labels import LABEL_CHARACTERS_MAX, LABELS_MAX
 from stdworker.engine.reconcile.unit import Named, UnitOfWork
 from stdworker.engine.store import reactors
 from stdworker.engine.store.records import BindingDocument

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
+from stdworker.engine.reconcile import labels as labels_of
 from stdworker.engine.reconcile.kinds import Kind, Violations
 from stdworker.engine.reconcile.rejected import Rejected
 from stdworker.engine.reconcile.unit import Named, UnitOfWork
 from stdworker.engine.store import catalog, lists, nodes
 from stdworker.engine.store.contract import Connection
-from stdworker.engine.store.records import ConfigRecord, DefaultConfig
+from stdworker.engine.store.records import UNSET, ConfigRecord, DefaultConfig, Labels
 from stdworker.engine.store.rows import ConfigRow, Node
 from stdworker.errors import Conflict, Invalid, JsonError, NotFound
 from stdworker.model.config import ProviderConfig, ProviderConfigSpec
@@ -18,7 +19,14 @@ from stdworker.model.kind import RESOURCE_NAME, KindVersion
 
 
 def put(
-    uow: UnitOfWork, name: str, pair: KindVersion, *, is_default: bool, spec: RawJson | None, bundle: bytes | None
+    uow: UnitOfWork,
+    name: str,
+    pair: KindVersion,
+    *,
+    is_default: bool,
+    spec: RawJson | None,
+    bundle: bytes | None,
+    labels: Labels = UNSET,
 ) -> tuple[str, ConfigRecord]:
     """Create or edit a config; says which, or that nothing changed."""
     if not RESOURCE_NAME.fullmatch(name):
@@ -26,18 +34,29 @@ def put(
     text = ascii_line(spec).decode("ascii") if spec is not None else None
     _check(_published(uow, pair), text, whole=is_default)
     known = catalog.config(uow.db, name)
+    marks = labels_of.kept(labels, known.labels if known else "{}")
     if known is not None:
         _check_editable(uow, known, pair)
         if _same(known, is_default, text, bundle):
-            return "unchanged", record(uow.db, known)
+            return _relabel(uow, known, marks), record(uow.db, known)
     if is_default:
         _check_only_default(uow, name, pair)
     revision, created = (known.revision + 1, known.created_at) if known else (1, uow.now_ms)
-    row = ConfigRow(name, *pair, is_default, text, bundle or None, None, revision, created, uow.now_ms)
+    row = ConfigRow(name, *pair, is_default, text, bundle or None, None, revision, created, uow.now_ms, marks)
     catalog.save_config(uow.db, row)
     uow.audit(Named(pair.kind, name), "ConfigChanged" if known else "ConfigCreated", f"{name} for {pair}")
     spread(uow, row, was_default=known is not None and known.is_default)
     return "configured" if known else "created", record(uow.db, row)
+
+
+def _relabel(uow: UnitOfWork, row: ConfigRow, labels: str) -> str:
+    """Labels concern nobody's work."""
+    if labels == row.labels:
+        return "unchanged"
+    row.labels, row.updated_at = labels, uow.now_ms
+    catalog.save_config(uow.db, row)
+    uow.audit(Named(row.kind, row.name), "ConfigLabelsChanged", f"{row.name} for {row.pair}")
+    return "configured"
 
 
 def remove(uow: UnitOfWork, name: str) -> None:
@@ -77,8 +96,18 @@ def spread(uow: UnitOfWork, row: ConfigRow, *, was_default: bool) -> None:
 def record(db: Connection, row: ConfigRow) -> ConfigRecord:
     owner = lists.refs(db, [row.owner_id]).get(row.owner_id) if row.owner_id is not None else None
     spec = RawJson(row.spec.encode()) if row.spec is not None else None
+    labels = loads(row.labels.encode())
     return ConfigRecord(
-        row.name, row.pair, row.is_default, spec, row.bundle, owner, row.revision, row.created_at, row.updated_at
+        row.name,
+        row.pair,
+        row.is_default,
+        spec,
+        row.bundle,
+        owner,
+        row.revision,
+        row.created_at,
+        row.updated_at,
+        labels,
     )
 
 

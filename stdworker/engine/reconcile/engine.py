@@ -21,20 +21,24 @@ from stdworker.engine.reconcile.watch import TOPICS, Topic, Watch, Watches, deco
 from stdworker.engine.store import lists
 from stdworker.engine.store.contract import Connection, Database
 from stdworker.engine.store.records import (
+    UNSET,
     Applied,
     ApplyDocument,
     AuditFilter,
     BindingDocument,
     Claim,
     ConfigRecord,
+    Declaration,
     Declared,
     DefaultConfig,
     Edge,
     EventRecord,
     KindPolicy,
     KindRecord,
+    Labels,
     MemberRecord,
     Page,
+    Planned,
     ResourceFilter,
     ResourceRecord,
     Settlement,
@@ -194,6 +198,10 @@ class Engine:
         """Apply many documents: as `apply`, without showing each resource."""
         return await self._batcher.call(verbs.DECLARE, (actor, documents), len(documents))  # type: ignore[no-any-return]
 
+    async def plan(self, declarations: Sequence[Declaration], actor: str) -> list[Planned | RequestError]:
+        """What applying all of them together would do; nothing is stored."""
+        return await self._batcher.call(verbs.PLAN, (actor, declarations), len(declarations))  # type: ignore[no-any-return]
+
     async def get(self, ref: Ref) -> ResourceRecord:
         return await self.read(readings.get, ref)
 
@@ -246,9 +254,14 @@ class Engine:
     async def operation(self, ref: Ref, uid: str) -> OperationRow:
         return await self.read(readings.operation, ref, uid)
 
-    async def publish_kind(self, manifest: Mapping[str, Any], actor: str, *, force: bool = False) -> KindRecord:
-        """Publish a kind version; `force` lets its schemas break those that were published, and records it."""
-        return await self._batcher.call(verbs.PUBLISH_KIND, (actor, manifest, force))  # type: ignore[no-any-return]
+    async def publish_kind(
+        self, manifest: Mapping[str, Any], actor: str, *, force: bool = False, labels: Labels = UNSET
+    ) -> tuple[str, KindRecord]:
+        """Publish a kind version; answers created, configured or unchanged.
+
+        `force` lets its schemas break those that were published, and records it.
+        """
+        return await self._batcher.call(verbs.PUBLISH_KIND, (actor, manifest, force, labels))  # type: ignore[no-any-return]
 
     async def kinds(self) -> list[KindRecord]:
         return await self.read(readings.kinds)
@@ -271,9 +284,10 @@ class Engine:
         spec: RawJson | None,
         bundle: bytes | None,
         actor: str,
+        labels: Labels = UNSET,
     ) -> tuple[str, ConfigRecord]:
         """Create or edit a provider config; answers created, configured or unchanged."""
-        argument = (actor, name, pair, is_default, spec, bundle)
+        argument = (actor, name, pair, is_default, spec, bundle, labels)
         return await self._batcher.call(verbs.PUT_CONFIG, argument)  # type: ignore[no-any-return]
 
     async def configs(self, *, pair: KindVersion | None = None, limit: int = 100, cursor: str | None = None) -> Page:

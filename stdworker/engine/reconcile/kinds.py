@@ -219,7 +219,7 @@ class Kinds:
 def record(row: KindRow) -> KindRecord:
     pair = KindVersion(row.kind, row.kind_version)
     manifest = RawJson(row.manifest.encode())
-    return KindRecord(pair, manifest, row.manifest_version, _policy(row), row.updated_at)
+    return KindRecord(pair, manifest, row.manifest_version, _policy(row), row.updated_at, loads(row.labels.encode()))
 
 
 def _policy(row: KindRow) -> KindPolicy:

@@ -8,10 +8,11 @@ from typing import Any
 
 from stdworker.engine.compatibility import breaks
 from stdworker.engine.reconcile import bindings, schedule
+from stdworker.engine.reconcile import labels as labels_of
 from stdworker.engine.reconcile.kinds import Kind, compile_schema, policy_text
 from stdworker.engine.reconcile.unit import Named, UnitOfWork
 from stdworker.engine.store import catalog
-from stdworker.engine.store.records import KindPolicy, KindRecord
+from stdworker.engine.store.records import UNSET, KindPolicy, KindRecord, Labels
 from stdworker.engine.store.rows import KindRow
 from stdworker.errors import Conflict, Incompatible, Invalid, ManifestError, NotFound
 from stdworker.model.json_text import dumps
@@ -32,8 +33,10 @@ _POLICY = {
 }
 
 
-def publish(uow: UnitOfWork, document: Mapping[str, Any], *, force: bool = False) -> KindRecord:
-    """Publish a kind version; its policy seeds the live one once.
+def publish(
+    uow: UnitOfWork, document: Mapping[str, Any], *, force: bool = False, labels: Labels = UNSET
+) -> tuple[str, KindRecord]:
+    """Publish a kind version, or say that nothing changed; its policy seeds the live one once.
 
     Raises Invalid with every violation; unless forced, Incompatible with all that its schemas break of those
     that are published.
@@ -41,8 +44,9 @@ def publish(uow: UnitOfWork, document: Mapping[str, Any], *, force: bool = False
     manifest = _legal(document)
     known = uow.kinds.get(manifest.pair)
     version = _content_version(manifest)
+    marks = labels_of.kept(labels, known.row.labels if known else "{}")
     if known is not None and known.manifest_version == version and known.manifest.document() == manifest.document():
-        return known.record()
+        return _relabel(uow, known, marks)
     broken = _breaks(known.manifest, manifest) if known else []
     if broken and not force:
         raise _incompatible(manifest.pair, broken)
@@ -52,13 +56,22 @@ def publish(uow: UnitOfWork, document: Mapping[str, Any], *, force: bool = False
         bindings.let_go(uow, manifest.pair, watched=False)
     seed = KindPolicy(**{ours: getattr(manifest, theirs) for ours, theirs in _POLICY.items()})
     policy = known.policy if known else seed
-    kind = _save(uow, manifest, version, policy, known)
+    kind = _save(uow, manifest, version, policy, known, marks)
     _audit_publishing(uow, kind.pair, broken)
     if known is not None and known.manifest_version != version:
         catalog.start_sweep(uow.db, f"pair:{kind.pair}")
         uow.follow_up = True
     schedule.run_waiting(uow, [f"kind:{kind.pair}"])
-    return kind.record()
+    return "configured" if known else "created", kind.record()
+
+
+def _relabel(uow: UnitOfWork, kind: Kind, labels: str) -> tuple[str, KindRecord]:
+    """Labels concern nobody's work."""
+    if labels == kind.row.labels:
+        return "unchanged", kind.record()
+    kind = _save(uow, kind.manifest, kind.manifest_version, kind.policy, kind, labels)
+    _audit(uow, kind.pair, "KindLabelsChanged")
+    return "configured", kind.record()
 
 
 def _breaks(old: Manifest, new: Manifest) -> list[tuple[str, str]]:
@@ -89,7 +102,7 @@ def _audit(uow: UnitOfWork, pair: KindVersion, type: str, more: str = "", **deta
 
 def set_policy(uow: UnitOfWork, pair: KindVersion, policy: KindPolicy) -> KindRecord:
     known = existing(uow, pair)
-    kind = _save(uow, known.manifest, known.manifest_version, policy, known)
+    kind = _save(uow, known.manifest, known.manifest_version, policy, known, known.row.labels)
     _audit(uow, pair, "KindPolicyChanged")
     return kind.record()
 
@@ -126,9 +139,11 @@ def _legal(document: Mapping[str, Any]) -> Manifest:
     return manifest
 
 
-def _save(uow: UnitOfWork, manifest: Manifest, version: int, policy: KindPolicy, known: Kind | None) -> Kind:
+def _save(
+    uow: UnitOfWork, manifest: Manifest, version: int, policy: KindPolicy, known: Kind | None, labels: str
+) -> Kind:
     text = dumps(manifest.document()).decode()
-    row = KindRow(*manifest.pair, text, version, policy_text(policy), uow.now_ms)
+    row = KindRow(*manifest.pair, text, version, policy_text(policy), uow.now_ms, labels)
     catalog.save_kind(uow.db, row)
     uow.hint("work", manifest.pair)
     kind = Kind(row)

@@ -14,6 +14,7 @@ from stdworker.engine.reconcile import (
     deliver,
     leases,
     operate,
+    plan,
     publish,
     recheck,
     resync,
@@ -138,6 +139,7 @@ CLAIM = Verb("claim", _claim, rank=6)
 
 APPLY_ALONE = Verb("apply", _together(apply.apply), alone=True)
 APPLY_DRY = Verb("apply", _together(apply.apply), alone=True, dry=True)
+PLAN = Verb("plan", _each(plan.plan), alone=True, dry=True)
 FOLLOW_UP = Verb("follow up", _follow_up, alone=True)
 SET_ASIDE = Verb("set aside", lambda uow, calls: [recheck.set_aside(uow, why) for why in calls], alone=True)
 REAP = Verb("reap", lambda uow, calls: [leases.reap(uow, silent) for silent in calls], alone=True)
@@ -157,15 +159,17 @@ DELETE_BINDING = Verb("delete binding", _each(bindings.remove), alone=True)
 REVIVE = Verb("retry dead letter", _each(deliver.revive), alone=True)
 OPERATE = Verb("operate", _each(operate.request), alone=True)
 PUBLISH_KIND = Verb(
-    "publish kind", _each(lambda uow, document, force: publish.publish(uow, document, force=force)), alone=True
+    "publish kind",
+    _each(lambda uow, document, force, labels: publish.publish(uow, document, force=force, labels=labels)),
+    alone=True,
 )
 DELETE_KIND = Verb("delete kind", _each(publish.delete), alone=True)
 SET_POLICY = Verb("set policy", _each(publish.set_policy), alone=True)
 PUT_CONFIG = Verb(
     "put config",
     _each(
-        lambda uow, name, pair, is_default, spec, bundle: configs.put(
-            uow, name, pair, is_default=is_default, spec=spec, bundle=bundle
+        lambda uow, name, pair, is_default, spec, bundle, labels: configs.put(
+            uow, name, pair, is_default=is_default, spec=spec, bundle=bundle, labels=labels
         )
     ),
     alone=True,

@@ -16,11 +16,11 @@ _CONFIG = selected("c", CONFIG_COLUMNS)
 _SAVE_KIND = upsert("kinds", ("kind", "kind_version"), KIND_COLUMNS)
 _SAVE_CONFIG = (
     "INSERT INTO provider_configs (name, kind, kind_version, is_default, spec, bundle, owner_id, revision,"
-    " created_at, updated_at) VALUES (:name, :kind, :kind_version, :is_default, :spec, :bundle, :owner_id,"
-    " :revision, :created_at, :updated_at) ON CONFLICT (name) DO UPDATE SET kind = excluded.kind,"
+    " created_at, updated_at, labels) VALUES (:name, :kind, :kind_version, :is_default, :spec, :bundle, :owner_id,"
+    " :revision, :created_at, :updated_at, :labels) ON CONFLICT (name) DO UPDATE SET kind = excluded.kind,"
     " kind_version = excluded.kind_version, is_default = excluded.is_default, spec = excluded.spec,"
     " bundle = excluded.bundle, owner_id = excluded.owner_id, revision = excluded.revision,"
-    " updated_at = excluded.updated_at"
+    " updated_at = excluded.updated_at, labels = excluded.labels"
 )
 _BUMP = (
     "INSERT INTO default_revisions (kind, kind_version, revision) VALUES (:kind, :version, 1)"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, NamedTuple
@@ -22,6 +22,9 @@ class Unset(Enum):
 
 
 UNSET = Unset.UNSET
+
+Labels = dict[str, str] | Unset | None
+"""Labels as someone gives them: UNSET keeps those that are there, None takes them away."""
 
 _NO_CONFIG = ProviderConfig()
 
@@ -103,7 +106,7 @@ class ApplyDocument:
     kind_version: int
     name: str
     spec: RawJson | None = None
-    labels: dict[str, str] | Unset | None = UNSET
+    labels: Labels = UNSET
     provider_config_ref: str | Unset | None = UNSET
     only_if: Sequence[str] | None = None
     """Revisions of which the stored resource must have one; none given is any, as long as it is there."""
@@ -280,6 +283,7 @@ class KindRecord:
     manifest_version: int
     policy: KindPolicy
     updated_at_ms: int
+    labels: dict[str, str]
 
 
 @dataclass(slots=True)
@@ -295,6 +299,7 @@ class ConfigRecord:
     revision: int
     created_at_ms: int
     updated_at_ms: int
+    labels: dict[str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -354,3 +359,35 @@ class Page:
 
     items: Sequence[Any]
     cursor: str | None = None
+
+
+@dataclass(slots=True)
+class KindDeclaration:
+    """A kind version as someone declares it; `force` lets it break what is published."""
+
+    manifest: Mapping[str, Any]
+    labels: Labels = UNSET
+    force: bool = False
+
+
+@dataclass(slots=True)
+class ConfigDeclaration:
+    """A provider config as someone declares it."""
+
+    name: str
+    pair: KindVersion
+    is_default: bool = False
+    spec: RawJson | None = None
+    bundle: bytes | None = None
+    labels: Labels = UNSET
+
+
+Declaration = KindDeclaration | ConfigDeclaration | ApplyDocument
+
+
+class Planned(NamedTuple):
+    """What an apply would do, with the declaration before and after it; None before something is there."""
+
+    result: str
+    before: RawJson | None
+    after: RawJson

@@ -144,6 +144,7 @@ class ConfigRow:
     revision: int
     created_at: int
     updated_at: int
+    labels: str = "{}"
 
     @property
     def pair(self) -> KindVersion:
@@ -152,7 +153,7 @@ class ConfigRow:
 
 @dataclass(slots=True)
 class KindRow:
-    """A published kind version; manifest and policy are JSON text."""
+    """A published kind version; manifest, policy and labels are JSON text."""
 
     kind: str
     kind_version: int
@@ -160,6 +161,7 @@ class KindRow:
     manifest_version: int
     policy: str
     updated_at: int
+    labels: str = "{}"
 
 
 @dataclass(slots=True)

@@ -293,6 +293,7 @@ kinds = Table(
     Column("manifest_version", BigInteger, nullable=False),
     Column("policy", Text, nullable=False),
     Column("updated_at", BigInteger, nullable=False),
+    Column("labels", Text, nullable=False, server_default="{}"),
     PrimaryKeyConstraint("kind", "kind_version"),
 )
 
@@ -309,6 +310,7 @@ provider_configs = Table(
     Column("revision", BigInteger, nullable=False),
     Column("created_at", BigInteger, nullable=False),
     Column("updated_at", BigInteger, nullable=False),
+    Column("labels", Text, nullable=False, server_default="{}"),
     Index(
         "provider_configs_default",
         "kind",
