@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from stdworker.cli.conctl.commands import cli as conctl
 from stdworker.cli.worker import cli
 
 ROOT = Path(__file__).parents[2]
@@ -43,12 +42,6 @@ def test_every_command_has_a_section_that_says_something():
     }
 
     assert told >= {*cli.list_commands(None), "conctl"} - WITHOUT_SECTION
-
-
-def test_every_command_of_conctl_is_in_its_table():
-    table = PAGE.split("\n## `conctl`", 1)[1]
-
-    assert {name for name in conctl.commands if not re.search(rf"\b{name}\b", table)} == set()
 
 
 def typed_and_printed(typed: str, folder: Path) -> str:

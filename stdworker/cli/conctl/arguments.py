@@ -12,8 +12,8 @@ from urllib.parse import quote
 import click
 from click.core import ParameterSource
 
-from stdworker.cli.conctl.apply import RESOURCE
 from stdworker.cli.conctl.client import Client, Connection, Failed
+from stdworker.cli.conctl.items import RESOURCE
 from stdworker.errors import StdworkerError
 from stdworker.model.settings import Environment
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ipaddress
 import ssl
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -16,17 +17,24 @@ from stdworker.errors import without_user
 from stdworker.model.json_text import RawJson, elements, loads, members
 
 API = "/api/v1"
+NDJSON = "application/x-ndjson"
 PAGE_ITEMS = 500
+RETRIES_MAX = 5
+RETRY_AFTER_SECONDS = 1.0  # when the engine asks for patience without saying how much
 CONNECT_SECONDS = 5.0
 WRITTEN_ERRORS_MAX = 20
 
 
 class Failed(click.ClickException):
-    """What was asked could not be done; exit status 1. `status` is the HTTP status, 0 without an answer."""
+    """What was asked could not be done; exit status 1. `status` is the HTTP status, 0 without an answer.
 
-    def __init__(self, message: str, status: int = 0) -> None:
+    `problem` is what the engine said, if it did.
+    """
+
+    def __init__(self, message: str, status: int = 0, problem: Mapping[str, Any] | None = None) -> None:
         super().__init__(message)
         self.status = status
+        self.problem = problem
 
 
 @dataclass(slots=True)
@@ -46,6 +54,45 @@ class Listed(NamedTuple):
 
     items: list[RawJson]
     is_cut: bool
+
+
+@dataclass(slots=True)
+class Listing:
+    """A list that is read page by page; at most `limit` items unless it is 0, of those that are `chosen` if that is
+    given. `is_cut` is known at its end."""
+
+    client: Client
+    path: str
+    member: str
+    query: Mapping[str, Any]
+    limit: int = 0
+    chosen: Callable[[Mapping[str, Any]], bool] | None = None
+    is_cut: bool = False
+
+    def pages(self) -> Iterator[list[RawJson]]:
+        """The items of each page that has some, verbatim. Raises Failed."""
+        cursor: str | None = None
+        left = self.limit
+        while True:
+            found, cursor = self._page(cursor, left)
+            self.is_cut = bool(self.limit) and (cursor is not None or len(found) > left)
+            found = found[:left] if self.limit else found
+            left -= len(found)
+            if found:
+                yield found
+            if cursor is None or (self.limit and left <= 0):
+                return
+
+    def _page(self, cursor: str | None, left: int) -> tuple[list[RawJson], str | None]:
+        size = min(left, PAGE_ITEMS) if self.limit and self.chosen is None else PAGE_ITEMS
+        response = self.client.call("GET", self.path, query={**self.query, "limit": size, "cursor": cursor})
+        found = elements((members(response.content) or {}).get(self.member, b"[]")) or []
+        if self.chosen is not None:
+            found = [item for item in found if self.chosen(loads(item))]
+        return found, response.headers.get("x-next-cursor")
+
+    def all(self) -> Iterator[RawJson]:
+        return (item for page in self.pages() for item in page)
 
 
 @dataclass(slots=True)
@@ -70,26 +117,39 @@ class Client:
         query: Mapping[str, Any] | None = None,
         body: bytes | None = None,
         media_type: str = "application/json",
+        headers: Mapping[str, str] | None = None,
         timeout_seconds: float | None = None,
+        again: bool = True,
     ) -> httpx.Response:
-        """One request; `path` follows the API's prefix."""
+        """One request; `path` follows the API's prefix.
+
+        An engine that asks for patience (429, 503 with Retry-After) is asked again within the time. `again`: also
+        after a 503, which may have done what was asked.
+        """
         limit = timeout_seconds or self.connection.timeout_seconds
+        deadline = time.monotonic() + limit
+        typed = {"content-type": media_type} if body is not None else {}
+        for attempt in range(RETRIES_MAX + 1):
+            response = self._ask(method, path, given(query or {}), body, {**typed, **(headers or {})}, limit)
+            pause_seconds = _asked_pause_seconds(response, again=again)
+            if pause_seconds is None or attempt == RETRIES_MAX or time.monotonic() + pause_seconds > deadline:
+                break
+            click.echo(f"(the engine asks for patience; trying again in {pause_seconds:g} s)", err=True)
+            time.sleep(pause_seconds)
+        if response.is_error:
+            raise self.refused(response)
+        return response
+
+    def _ask(
+        self, method: str, path: str, query: dict[str, Any], body: bytes | None, headers: dict[str, str], limit: float
+    ) -> httpx.Response:
+        timeout = httpx.Timeout(limit, connect=min(limit, CONNECT_SECONDS))
         try:
-            response = self.http().request(
-                method,
-                API + path,
-                params=given(query or {}),
-                content=body,
-                headers={"content-type": media_type} if body is not None else None,
-                timeout=httpx.Timeout(limit, connect=min(limit, CONNECT_SECONDS)),
-            )
+            return self.http().request(method, API + path, params=query, content=body, headers=headers, timeout=timeout)
         except httpx.TimeoutException:
             raise Failed(f"no answer from {without_user(self.connection.server)} within {limit:g} s") from None
         except (httpx.HTTPError, httpx.InvalidURL, UnicodeError, OSError) as error:
             raise self.unreachable(error) from None
-        if response.is_error:
-            raise self.refused(response)
-        return response
 
     def document(self, path: str, query: Mapping[str, Any] | None = None) -> RawJson:
         return RawJson(self.call("GET", path, query=query).content)
@@ -99,15 +159,8 @@ class Client:
 
     def items(self, path: str, member: str, query: Mapping[str, Any], limit: int = 0) -> Listed:
         """The items of all pages of a list, verbatim; at most `limit` unless it is 0."""
-        found: list[RawJson] = []
-        cursor: str | None = None
-        while True:
-            size = min(limit - len(found), PAGE_ITEMS) if limit else PAGE_ITEMS
-            response = self.call("GET", path, query={**query, "limit": size, "cursor": cursor})
-            found += elements((members(response.content) or {}).get(member, b"[]")) or []
-            cursor = response.headers.get("x-next-cursor")
-            if cursor is None or (limit and len(found) >= limit):
-                return Listed(found, cursor is not None)
+        listing = Listing(self, path, member, query, limit)
+        return Listed(list(listing.all()), listing.is_cut)
 
     def http(self) -> httpx.Client:
         if self._http is None:
@@ -120,7 +173,8 @@ class Client:
 
     def refused(self, response: httpx.Response) -> Failed:
         """What the engine says of a request that it turned away."""
-        return Failed(_told(response), response.status_code)
+        problem = _problem(response)
+        return Failed(_told(response, problem), response.status_code, problem)
 
     def unreachable(self, error: Exception) -> Failed:
         reason = " ".join(str(error).split()) or type(error).__name__
@@ -157,19 +211,36 @@ def _trust(connection: Connection) -> ssl.SSLContext | bool:
     return context
 
 
-def _told(response: httpx.Response) -> str:
-    """A problem's own words: its detail, and each violation that the detail doesn't say."""
+def _asked_pause_seconds(response: httpx.Response, *, again: bool) -> float | None:
+    """How long the engine asks us to wait before the same request; None: it doesn't."""
+    after = response.headers.get("retry-after", "")
+    if response.status_code not in (429, 503) or (response.status_code == 503 and not (again and after)):
+        return None
+    return float(after) if after.isascii() and after.isdigit() else RETRY_AFTER_SECONDS
+
+
+def _problem(response: httpx.Response) -> Mapping[str, Any] | None:
     try:
         problem = loads(response.content)
-        detail, errors = problem["detail"], problem["errors"]
+        return problem if isinstance(problem["detail"], str) and isinstance(problem["errors"], list) else None
     except (ValueError, LookupError, TypeError):
-        text = response.text.strip().split("\n")[0][:200]
-        return f"{response.request.url} answered {response.status_code} {response.reason_phrase}: {text}".rstrip(": ")
-    return explain(detail, errors)
+        return None
 
 
-def explain(detail: str, errors: list[Mapping[str, Any]]) -> str:
-    lines = [f"  {e['location']}: {e['message']}" for e in errors if e["message"] not in detail]
-    if len(lines) > WRITTEN_ERRORS_MAX:
-        lines = [*lines[:WRITTEN_ERRORS_MAX], f"  … and {len(lines) - WRITTEN_ERRORS_MAX} more"]
+def _told(response: httpx.Response, problem: Mapping[str, Any] | None) -> str:
+    """A problem's own words: its detail, and each violation that the detail doesn't say."""
+    if problem is not None:
+        return explain(problem["detail"], problem["errors"])
+    text = response.text.strip().split("\n")[0][:200]
+    return f"{response.request.url} answered {response.status_code} {response.reason_phrase}: {text}".rstrip(": ")
+
+
+def explain(
+    detail: str, errors: list[Mapping[str, Any]], place_of: Callable[[str], str] = lambda location: location
+) -> str:
+    """A problem in sentences; `place_of` says where a location is."""
+    missing = [error for error in errors if error["message"] not in detail]
+    lines = [f"  {place_of(error['location'])}: {error['message']}" for error in missing[:WRITTEN_ERRORS_MAX]]
+    if len(missing) > WRITTEN_ERRORS_MAX:
+        lines.append(f"  … and {len(missing) - WRITTEN_ERRORS_MAX} more")
     return "\n".join([detail, *lines])

@@ -7,7 +7,8 @@ from typing import Any
 
 import click
 
-from stdworker.cli.conctl.output import age, table
+from stdworker.cli.conctl.output import age
+from stdworker.cli.conctl.tables import table
 
 MEMBER_HEADINGS = ("MEMBER", "ROLE", "STATUS", "VERSION", "AGE", "HEARD", "WORKERS", "RUNNING")
 WORKER_HEADINGS = ("WORKER", "KIND", "READY", "RUNNING", "AGE", "HEARD", "VERSION", "WHY NOT READY")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,16 +12,20 @@ from click.shell_completion import get_completion_class
 import stdworker
 from stdworker.cli.conctl import output as output
 from stdworker.cli.conctl import show as show
-from stdworker.cli.conctl.apply import RESOURCE, Applying, Results, load, ordered, program_items
+from stdworker.cli.conctl.apply import Applying, Results
 from stdworker.cli.conctl.arguments import MEMBER, Session, label_of, path_of, shared, target_of, type_name
-from stdworker.cli.conctl.client import Client, Failed, Listed, given
+from stdworker.cli.conctl.client import Client, Failed, Listing, given
 from stdworker.cli.conctl.cluster import cluster as show_cluster
+from stdworker.cli.conctl.completion import complete_resource, complete_target
+from stdworker.cli.conctl.declaring import diff, edit, sync
+from stdworker.cli.conctl.items import CONFIG, KIND, RESOURCE, load, ordered, program_items
 from stdworker.cli.conctl.run import ask, await_end, json_input, show_operation
+from stdworker.cli.conctl.tables import print_pages, table
 from stdworker.cli.conctl.wait import wait_for
 from stdworker.cli.conctl.waiting import why_waiting
 from stdworker.cli.conctl.watch import Watching, line_of
 from stdworker.cli.ending import CommandLine
-from stdworker.model.json_text import RawJson, join_elements, join_members, loads
+from stdworker.model.json_text import RawJson, loads
 from stdworker.model.kind import Phase
 
 PHASES = click.Choice([phase.value for phase in Phase], case_sensitive=False)  # spelled as the tables do
@@ -32,13 +36,20 @@ BY_STATUS = "its exit status says whether it was done"
 @click.version_option(stdworker.__version__, prog_name="conctl")
 @shared
 def cli(session: Session) -> None:
-    """Declare resources, look at them, wait for them."""
+    """Declare resources, look at them, wait for them.
+
+    Exit status: 0 done, 1 failed, 2 not understood; of diff: 0 the same, 1 different, 2 can't be said.
+    """
+
+
+for _command in (sync, diff, edit):
+    cli.add_command(_command)
 
 
 # ---- writing ----
 
 
-@cli.command()
+@cli.command(epilog="Example: conctl apply -f greeter.kind.yaml -f ada.yaml --wait")
 @click.option("-f", "--file", "files", multiple=True, metavar="FILE|DIR|-", help="What to apply.")
 @click.option(
     "--program",
@@ -85,8 +96,8 @@ def apply(
             _wait(session, client, [item.name for item in found if item.type == RESOURCE], "ready")
 
 
-@cli.command()
-@click.argument("target", nargs=-1, required=True, metavar="[TYPE] NAME")
+@cli.command(epilog="Example: conctl delete greeter/ada --wait")
+@click.argument("target", nargs=-1, required=True, metavar="[TYPE] NAME", shell_complete=complete_target)
 @click.option("--kind-version", type=int, default=1, show_default=True, help="Of a manifest.")
 @click.option("--force", is_flag=True, help="Skip what stands against it; recorded.")
 @click.option("--wait", "waits", is_flag=True, help="Wait until the resource is gone.")
@@ -95,16 +106,18 @@ def delete(session: Session, target: Sequence[str], kind_version: int, force: bo
     """Delete a resource with all that it owns, a provider config, or a kind version."""
     session.for_people_only(BY_STATUS)
     kind, name = target_of(target)
+    if kind != RESOURCE and (force or waits):
+        raise click.UsageError("--force and --wait are for resources; everything else is gone at once or not at all")
     with session.client() as client:
         client.call("DELETE", path_of(kind, name, kind_version), query={"force": "true"} if force else {})
-        if waits and kind == RESOURCE:
+        if waits:
             _wait(session, client, [name], "deleted")
             return
     click.echo(f"{kind} {name} {'deletion requested' if kind == RESOURCE else 'deleted'}")
 
 
-@cli.command()
-@click.argument("resource", metavar="KIND/NAME")
+@cli.command(epilog="Example: conctl reconcile greeter/ada")
+@click.argument("resource", metavar="KIND/NAME", shell_complete=complete_resource)
 @shared
 def reconcile(session: Session, resource: str) -> None:
     """Run a resource again, although nothing changed."""
@@ -114,8 +127,8 @@ def reconcile(session: Session, resource: str) -> None:
     click.echo(f"resource {resource} runs again (generation {loads(answer.content)['generation']})")
 
 
-@cli.command()
-@click.argument("resource", metavar="KIND/NAME")
+@cli.command(epilog="Example: conctl run greeter/ada greet --input '{\"loud\":true}' --wait")
+@click.argument("resource", metavar="KIND/NAME", shell_complete=complete_resource)
 @click.argument("verb")
 @click.option("--input", "given", type=json_input, metavar="JSON|@FILE", help="What the operation takes.")
 @click.option("--wait", "waits", is_flag=True, help="Wait for its end and print its output.")
@@ -132,26 +145,26 @@ def run(session: Session, resource: str, verb: str, given: RawJson | None, waits
 # ---- reading ----
 
 
-@cli.command()
-@click.argument("target", nargs=-1, required=True, metavar="[TYPE] NAME")
+@cli.command(epilog="Example: conctl get greeter/ada -o yaml")
+@click.argument("target", nargs=-1, required=True, metavar="[TYPE] NAME", shell_complete=complete_target)
 @click.option("--kind-version", type=int, default=1, show_default=True, help="Of a manifest.")
 @click.option("--reveal", is_flag=True, help="Show secrets of a provider config; recorded.")
 @shared
 def get(session: Session, target: Sequence[str], kind_version: int, reveal: bool) -> None:
     """Show one resource (KIND/NAME), manifest or provider config."""
     kind, name = target_of(target)
-    query = {"reveal": "true"} if reveal and kind == "providerconfig" else {}
+    query = {"reveal": "true"} if reveal and kind == CONFIG else {}
     with session.client() as client:
         document = client.document(path_of(kind, name, kind_version), query)
     if session.output == "name":
         click.echo(name)
     elif session.is_table and kind == RESOURCE:
-        output.table(show.RESOURCE_HEADINGS, [show.resource_row(loads(document))], "")
+        table(show.RESOURCE_HEADINGS, [show.resource_row(loads(document))], "")
     else:
         output.print_document(document, "yaml" if session.is_table else session.output)
 
 
-@cli.command("list")
+@cli.command("list", epilog="Example: conctl list -l team=analytics --phase failed")
 @click.argument("listed", type=type_name, default=RESOURCE, metavar="[TYPE]")
 @click.option("-A", "--all", "everything", is_flag=True, help="Also resources that others own.")
 @click.option("-l", "--label", "labels", multiple=True, metavar="KEY=VALUE", help="With this label; all of them.")
@@ -166,10 +179,10 @@ def list_(session: Session, listed: str, everything: bool, limit: int, **filters
     with session.client() as client:
         if listed == MEMBER:
             _list_members(session, client)
-        elif listed == "manifest":
-            _list_kinds(session, client)
-        elif listed == "providerconfig":
-            _list_configs(session, client, filters["kinds"], limit)
+        elif listed == KIND:
+            _list_kinds(session, client, filters)
+        elif listed == CONFIG:
+            _list_configs(session, client, limit, filters)
         else:
             _list_resources(session, client, everything, limit, filters)
 
@@ -178,7 +191,7 @@ def _list_resources(session: Session, client: Client, everything: bool, limit: i
     query = _filters(filters)
     roots = not (everything or filters["owners"])
     path, member = ("/resources/roots", "roots") if roots else ("/resources", "resources")
-    found = client.items(path, member, query, limit)
+    found = Listing(client, path, member, query, limit)
     headings = show.ROOT_HEADINGS if roots else show.RESOURCE_HEADINGS
     _print_list(session, "resources", found, headings, show.resource_row, lambda r: f"{r['kind']}/{r['name']}")
 
@@ -193,10 +206,20 @@ def _filters(filters: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _list_kinds(session: Session, client: Client) -> None:
-    found = client.items("/kinds/manifests", "manifests", {})
+def _list_kinds(session: Session, client: Client, filters: dict[str, Any]) -> None:
+    found = Listing(client, "/kinds/manifests", "manifests", {}, chosen=_chosen(filters, "kind"))
     headings = ("KIND", "VERSION", "REACTIONS", "DESCRIPTION")
     _print_list(session, "manifests", found, headings, _kind_row, lambda m: f"{m['kind']}@{m.get('kind_version', 1)}")
+
+
+def _chosen(filters: dict[str, Any], named: str) -> Callable[[Mapping[str, Any]], bool]:
+    """Who is meant, by labels, kind and a part of the name: what the engine does for resources alone."""
+    labels = [label_of(label).split(":", 1) for label in filters["labels"]]
+    return lambda item: (
+        all(item.get("labels", {}).get(key) == value for key, value in labels)
+        and (not filters["kinds"] or item["kind"] in filters["kinds"])
+        and filters["name"] in item[named]
+    )
 
 
 def _kind_row(manifest: dict[str, Any]) -> list[Any]:
@@ -204,9 +227,8 @@ def _kind_row(manifest: dict[str, Any]) -> list[Any]:
     return [manifest["kind"], str(manifest.get("kind_version", 1)), reactions, manifest.get("description") or ""]
 
 
-def _list_configs(session: Session, client: Client, kinds: Sequence[str], limit: int) -> None:
-    query = {"kind": kinds[0]} if kinds else {}
-    found = client.items("/providerconfigs", "providerconfigs", query, limit)
+def _list_configs(session: Session, client: Client, limit: int, filters: dict[str, Any]) -> None:
+    found = Listing(client, "/providerconfigs", "providerconfigs", {}, limit, chosen=_chosen(filters, "name"))
     headings = ("NAME", "KIND", "VERSION", "DEFAULT", "BUNDLE", "AGE")
     _print_list(session, "providerconfigs", found, headings, _config_row, lambda config: config["name"])
 
@@ -229,7 +251,7 @@ def _list_members(session: Session, client: Client) -> None:
         output.print_document(document, session.output)
 
 
-@cli.command()
+@cli.command(epilog="Example: conctl cluster")
 @shared
 def cluster(session: Session) -> None:
     """Show the engine's processes, their workers, and which kinds these take."""
@@ -240,24 +262,29 @@ def cluster(session: Session) -> None:
 def _print_list(
     session: Session,
     member: str,
-    found: Listed,
+    found: Listing,
     headings: Sequence[str],
     row: Callable[[Any], list[Any]],
     name: Callable[[Any], str],
 ) -> None:
+    """Each page as it comes: a list may be longer than what fits in memory."""
     if session.output in ("json", "yaml"):
-        output.print_document(join_members({member: join_elements(found.items)}), session.output)
+        output.print_list(member, found.all(), session.output)
     elif session.output == "name":
-        for item in found.items:
+        for item in found.all():
             click.echo(name(loads(item)))
     else:
-        output.table(headings, [row(loads(item)) for item in found.items], f"No {member} found.")
+        print_pages(headings, _rows(found, row), f"No {member} found.")
     if found.is_cut:
-        click.echo(f"(the first {len(found.items)}; --limit 0 shows all)", err=True)
+        click.echo(f"(the first {found.limit}; --limit 0 shows all)", err=True)
 
 
-@cli.command()
-@click.argument("resource", metavar="KIND/NAME")
+def _rows(found: Listing, row: Callable[[Any], list[Any]]) -> Iterator[list[list[Any]]]:
+    return ([row(loads(item)) for item in page] for page in found.pages())
+
+
+@cli.command(epilog="Example: conctl describe greeter/ada")
+@click.argument("resource", metavar="KIND/NAME", shell_complete=complete_resource)
 @shared
 def describe(session: Session, resource: str) -> None:
     """Show all that is known of a resource, its dependencies and its last events."""
@@ -271,8 +298,8 @@ def describe(session: Session, resource: str) -> None:
     show.describe(document, dependencies, events, why)
 
 
-@cli.command()
-@click.argument("resource", metavar="KIND/NAME")
+@cli.command(epilog="Example: conctl tree stack/web")
+@click.argument("resource", metavar="KIND/NAME", shell_complete=complete_resource)
 @shared
 def tree(session: Session, resource: str) -> None:
     """Show a resource and everything below it, with phases and what stands in the way."""
@@ -286,20 +313,20 @@ def tree(session: Session, resource: str) -> None:
         output.print_document(graph, session.output)
 
 
-@cli.command()
-@click.argument("resource", metavar="KIND/NAME")
+@cli.command(epilog="Example: conctl events greeter/ada")
+@click.argument("resource", metavar="KIND/NAME", shell_complete=complete_resource)
 @click.option("--limit", type=click.IntRange(0), default=0, help="At most so many, the oldest first; 0: all.")
 @shared
 def events(session: Session, resource: str, limit: int) -> None:
     """Show what happened to a resource, the oldest first."""
     with session.client() as client:
-        found = client.items(f"{path_of(RESOURCE, resource)}/events", "events", {}, limit)
-    headings = ("AGE", "TYPE", "REASON", "BY", "MESSAGE")
-    _print_list(session, "events", found, headings, lambda e: show.event_rows([e])[0], lambda e: e["type"])
+        found = Listing(client, f"{path_of(RESOURCE, resource)}/events", "events", {}, limit)
+        headings = ("AGE", "TYPE", "REASON", "BY", "MESSAGE")
+        _print_list(session, "events", found, headings, lambda e: show.event_rows([e])[0], lambda e: e["type"])
 
 
-@cli.command()
-@click.argument("resource", required=False, metavar="[KIND/NAME]")
+@cli.command(epilog="Example: conctl watch --kind greeter")
+@click.argument("resource", required=False, metavar="[KIND/NAME]", shell_complete=complete_resource)
 @click.option("-k", "--kind", "kinds", multiple=True, help="Of this kind; any of them.")
 @click.option("-l", "--label", "labels", multiple=True, metavar="KEY=VALUE", help="With this label; all of them.")
 @click.option("--phase", "phases", multiple=True, type=PHASES, help="In this phase; any of them.")
@@ -322,8 +349,8 @@ def watch(session: Session, resource: str | None, **filters: Any) -> None:
             click.echo(change if session.output == "json" else line_of(change, session.output))
 
 
-@cli.command()
-@click.argument("resources", nargs=-1, required=True, metavar="KIND/NAME...")
+@cli.command(epilog="Example: conctl wait greeter/ada stack/web --for ready --timeout 5m")
+@click.argument("resources", nargs=-1, required=True, metavar="KIND/NAME...", shell_complete=complete_resource)
 @click.option("--for", "condition", type=click.Choice(["ready", "synced", "deleted"]), default="ready")
 @shared
 def wait(session: Session, resources: Sequence[str], condition: str) -> None:
@@ -341,7 +368,7 @@ def _wait(session: Session, client: Client, names: Sequence[str], condition: str
         raise Failed("\n".join(complaints))
 
 
-@cli.command()
+@cli.command(epilog="Example: source <(conctl completion bash)")
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 def completion(shell: str) -> None:
     """Print what teaches a shell to complete conctl's words."""

@@ -5,17 +5,16 @@ from __future__ import annotations
 import json
 import re
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Any
 
 import click
 import yaml
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
-from stdworker.cli.terminal import PIPE_COLUMNS, plain
+from stdworker.cli.terminal import PIPE_COLUMNS
 
 PHASE_STYLES = {
     "Ready": "green",
@@ -26,7 +25,6 @@ PHASE_STYLES = {
     "Quarantined": "magenta",
     "Deleting": "bright_black",
 }
-RARE = ("PROGRESS", "WHY NOT READY")  # headings of columns that mostly are empty
 
 
 def console() -> Console:
@@ -38,37 +36,11 @@ def phase(name: str | None) -> Text:
     return Text(name or "-", PHASE_STYLES.get(name or "", ""))
 
 
-def table(headings: Sequence[str], rows: Iterable[Sequence[str | Text]], empty: str) -> None:
-    """Rows under headings, or one line saying that there are none (on standard error).
-
-    A last column that is one of RARE is left out when there is nothing in it.
-    """
-    rows = list(rows)
-    if headings[-1] in RARE and not any(row[-1] for row in rows):
-        headings, rows = headings[:-1], [row[:-1] for row in rows]
-    made = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
-    for heading in headings:
-        made.add_column(_one_line(heading))
-    for row in rows:
-        made.add_row(*map(_one_line, row))
-    if made.row_count:
-        show(made)
-    else:
-        click.echo(empty, err=True)
-
-
-def _one_line(cell: str | Text) -> Text:
-    """A cell that is cut, not wrapped; the widest column is cut first."""
-    text = cell if isinstance(cell, Text) else Text(plain(cell).replace("\n", " "))
-    text.no_wrap, text.overflow = True, "ellipsis"
-    return text
-
-
-def show(renderable: Any) -> None:
-    """Print without blanks at the ends of lines."""
+def show(renderable: Any, *, cut: bool = False) -> None:
+    """Print without blanks at the ends of lines; lines that are too long are wrapped, or else `cut`."""
     out = console()
     with out.capture() as captured:
-        out.print(renderable)
+        out.print(renderable, no_wrap=cut or None, overflow="ellipsis" if cut else None)
     for line in captured.get().splitlines():
         click.echo(line.rstrip(), color=True if out.color_system else None)
 
@@ -89,10 +61,9 @@ def age(instant: str | None) -> str:
 _TOKEN = re.compile(rb'"(?:[^"\\]|\\.)*"|[{}\[\],:]|[^\s{}\[\],:"]+')
 
 
-def pretty_json(document: bytes) -> str:
-    """The same tokens, one member a line."""
+def pretty_json(document: bytes, depth: int = 0) -> str:
+    """The same tokens, one member a line; `depth` is how deep it is inside another document."""
     out: list[str] = []
-    depth = 0
     tokens = [match.group().decode() for match in _TOKEN.finditer(document)]
     for index, token in enumerate(tokens):
         before = tokens[index - 1] if index else ""
@@ -148,3 +119,26 @@ def pretty_yaml(document: bytes) -> str:
 def print_document(document: bytes, form: str) -> None:
     """A document as json or yaml."""
     click.echo(pretty_yaml(document) if form == "yaml" else pretty_json(document) + "\n", nl=False)
+
+
+def print_list(member: str, found: Iterable[bytes], form: str) -> None:
+    """A document with one list, each item as it comes: `{"resources": [ … ]}`."""
+    (_yaml_list if form == "yaml" else _json_list)(member, found)
+
+
+def _json_list(member: str, found: Iterable[bytes]) -> None:
+    click.echo(f'{{\n  "{member}": [', nl=False)
+    between = ""
+    for item in found:
+        click.echo(f"{between}\n    {pretty_json(item, 2)}", nl=False)
+        between = ","
+    click.echo("\n  ]\n}" if between else "]\n}")
+
+
+def _yaml_list(member: str, found: Iterable[bytes]) -> None:
+    heading = f"{member}:\n"
+    for item in found:
+        click.echo(heading + pretty_yaml(b"[" + item + b"]"), nl=False)
+        heading = ""
+    if heading:
+        click.echo(f"{member}: []")

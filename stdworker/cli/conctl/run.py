@@ -34,7 +34,7 @@ def ask(client: Client, path: str, verb: str, given: RawJson | None) -> RawJson:
     body = {"verb": RawJson(dumps(verb))}
     if given is not None:
         body["input"] = given
-    return RawJson(client.call("POST", f"{path}/ops", body=join_members(body)).content)
+    return RawJson(client.call("POST", f"{path}/ops", body=join_members(body), again=False).content)
 
 
 def await_end(client: Client, path: str, operation: RawJson) -> RawJson:

@@ -9,7 +9,8 @@ import click
 from rich.text import Text
 from rich.tree import Tree
 
-from stdworker.cli.conctl.output import age, phase, pretty_yaml, show, table
+from stdworker.cli.conctl.output import age, phase, pretty_yaml, show
+from stdworker.cli.conctl.tables import table
 from stdworker.cli.terminal import plain
 from stdworker.model.json_text import RawJson, loads, members
 

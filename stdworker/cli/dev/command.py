@@ -17,8 +17,9 @@ import click
 from watchfiles import watch
 from watchfiles.main import FileChange
 
-from stdworker.cli.conctl.apply import Applying, files, load, ordered
+from stdworker.cli.conctl.apply import Applying
 from stdworker.cli.conctl.client import Client, Connection, Failed
+from stdworker.cli.conctl.items import files, load, ordered
 from stdworker.cli.dev.processes import Engine, Process
 from stdworker.cli.dev.programs import Programs
 from stdworker.errors import ConfigError

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from stdworker.bridge.describe import kind_named
-from stdworker.cli.conctl.apply import Item, declared_items, files
+from stdworker.cli.conctl.items import Item, declared_items, files
 from stdworker.errors import ConfigError
 from stdworker.model.json_text import RawJson
 from stdworker.model.kind import KindVersion

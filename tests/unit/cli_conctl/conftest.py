@@ -34,7 +34,8 @@ reactions: [{name: compose, trigger: specChange, emits: [children, edges, status
 def settle(claim: Claim) -> Settlement:
     """What the worker makes of a task: a stack has two leaves; a leaf fails if its spec says how."""
     if claim.stage is Stage.COMPOSE:
-        leaves = [ChildSpec("leaf", 1, f"{claim.resource.name}-{name}", {}) for name in ("db", "web")]
+        labels = claim.resource.labels if "copies" in claim.resource.spec else {}
+        leaves = [ChildSpec("leaf", 1, f"{claim.resource.name}-{name}", {}, labels) for name in ("db", "web")]
         edge = DepEdge(leaves[1].ref, leaves[0].ref, [ValueFlow("/url", "/url")])
         return Settlement(claim.lease, claim.stage, Outcome(status={}, children=leaves, edges=[edge]))
     if failure := claim.resource.spec.get("fail"):

@@ -31,7 +31,7 @@ def test_apply_tells_machines_in_one_document_and_nothing_else(conctl):
     first = apply(conctl, kind + leaf("machine"), "-o", "json", "--wait").stdout
     assert json.loads(first) == {
         "applied": [
-            {"type": "manifest", "name": "mech@1", "result": "published"},
+            {"type": "manifest", "name": "mech@1", "result": "created"},
             {"type": "providerconfig", "name": "mech", "result": "created"},
             {"type": "resource", "name": "leaf/machine", "result": "created", "generation": 1},
         ]
@@ -62,7 +62,7 @@ def test_apply_goes_on_after_a_failure_and_ends_with_1(conctl):
     assert done.exit_code == 1
     assert "resource leaf/right created" in done.stdout
     assert "-:1: resource leaf/wrong: the spec breaks the schema of leaf@1" in done.stderr
-    assert "body/spec/size" in done.stderr
+    assert "-:7 /spec/size: " in done.stderr
     assert "Error: 1 of 2 failed" in done.stderr
 
 

@@ -5,6 +5,7 @@ import ssl
 import subprocess
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from threading import Thread
+from typing import ClassVar
 
 import pytest
 from click.testing import CliRunner
@@ -105,3 +106,71 @@ def test_a_key_that_is_none_is_one_sentence(secure, certificate):
     done = conctl("list", "--server", secure, "--tls-ca", cert, "--tls-cert", cert, "--tls-key", cert)
     assert done.exit_code == 1
     assert done.stderr.startswith("Error: the TLS files can't be used: ")
+
+
+class Busy(BaseHTTPRequestHandler):
+    """Asks for patience some times, then answers."""
+
+    answers: ClassVar[list[tuple[int, str | None]]] = []
+    asked: ClassVar[list[str]] = []
+
+    def do_GET(self):
+        self.asked.append(self.path)
+        status, after = self.answers.pop(0) if self.answers else (200, None)
+        self.send_response(status)
+        if after is not None:
+            self.send_header("Retry-After", after)
+        self.end_headers()
+        self.wfile.write(b'{"manifests":[]}' if status == 200 else b"busy")
+
+    do_POST = do_GET
+
+    def log_message(self, *_args):
+        pass
+
+
+@pytest.fixture
+def busy(monkeypatch):
+    """The address of an engine that gives these answers first, and how long was slept."""
+    slept = []
+    monkeypatch.setattr("stdworker.cli.conctl.client.time.sleep", slept.append)
+
+    def answering(*answers):
+        Busy.answers, Busy.asked = list(answers), []
+        return f"http://127.0.0.1:{server.server_port}", slept
+
+    with HTTPServer(("127.0.0.1", 0), Busy) as server:
+        thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        yield answering
+        server.shutdown()
+        thread.join()
+
+
+def test_an_engine_that_asks_for_patience_is_asked_again_when_it_says(busy):
+    address, slept = busy((429, "2"), (503, "3"), (429, None))
+    done = conctl("--server", address, "list", "kinds")
+    assert done.exit_code == 0
+    assert slept == [2.0, 3.0, 1.0]
+    assert "(the engine asks for patience; trying again in 2 s)" in done.stderr
+
+
+def test_patience_ends_with_the_time_and_after_some_times(busy):
+    address, slept = busy((429, "60"))
+    done = conctl("--server", address, "list", "kinds")
+    assert (done.exit_code, slept) == (1, [])
+    address, slept = busy(*[(429, "0")] * 9)
+    assert conctl("--server", address, "list", "kinds").exit_code == 1
+    assert len(slept) == 5
+
+
+def test_what_may_have_been_done_is_not_asked_for_again(busy):
+    address, slept = busy((503, "1"))
+    assert conctl("--server", address, "run", "leaf/a", "greet").exit_code == 1
+    assert (slept, len(Busy.asked)) == ([], 1)
+
+
+def test_a_503_that_says_nothing_of_later_is_told_at_once(busy):
+    address, slept = busy((503, None))
+    assert conctl("--server", address, "list", "kinds").exit_code == 1
+    assert slept == []

@@ -2,7 +2,7 @@
 
 import pytest
 
-from stdworker.cli.conctl.apply import load
+from stdworker.cli.conctl.items import load
 from stdworker.errors import ConfigError
 
 MANIFEST = "kind: a\nkind_version: 2\nspec_schema: {}\nreactions: []\n"

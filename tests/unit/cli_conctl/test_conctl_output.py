@@ -9,7 +9,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from stdworker.cli.conctl import wait
-from stdworker.cli.conctl.output import age, pretty_json, pretty_yaml, table
+from stdworker.cli.conctl.output import age, pretty_json, pretty_yaml
+from stdworker.cli.conctl.tables import table
 from stdworker.model.documents import parse_documents
 from stdworker.model.json_text import dumps, equal
 

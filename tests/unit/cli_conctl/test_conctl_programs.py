@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from stdworker.cli.conctl.apply import program_items
+from stdworker.cli.conctl.items import program_items
 from stdworker.errors import ConfigError
 
 MANIFEST = {
@@ -77,7 +77,7 @@ def test_a_dry_run_says_what_would_be_applied(conctl, program):
 
     done = conctl("apply", "--dry-run", "--program", str(path))
 
-    assert done.stdout == "kind dry@1 would be published\nproviderconfig dry would be applied\n"
+    assert done.stdout == "kind dry@1 would be published\nproviderconfig dry would be created\n"
     assert conctl("get", "pc", "dry").exit_code == 1
 
 

@@ -1,0 +1,174 @@
+"""`conctl edit`: change what something declares in an editor, without losing what anybody wrote."""
+
+from __future__ import annotations
+
+import difflib
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import click
+
+from stdworker.cli.conctl.arguments import path_of
+from stdworker.cli.conctl.client import Client, Failed
+from stdworker.cli.conctl.items import CONFIG, KIND, RESOURCE, Item, items
+from stdworker.cli.conctl.output import pretty_yaml
+from stdworker.cli.conctl.plan import explained
+from stdworker.cli.terminal import plain
+from stdworker.errors import ConfigError
+from stdworker.model.documents import parse_documents
+from stdworker.model.json_text import RawJson, dumps, join_members, loads, members
+
+REFUSED = (400, 409, 422)  # what another text may mend
+CHANGED_MEANWHILE = 412
+DECLARED = {
+    RESOURCE: ("kind", "kind_version", "name", "labels", "provider_config_ref", "spec"),
+    CONFIG: ("name", "kind", "kind_version", "is_default", "labels", "spec"),
+}
+_NULL = RawJson(b"null")
+
+
+class Seen(NamedTuple):
+    """What there is: its declaration, its tag if it has one, and what an editor needn't show."""
+
+    document: RawJson
+    tag: str
+    hidden: dict[str, RawJson]
+
+    @property
+    def text(self) -> str:
+        return pretty_yaml(self.document)
+
+
+@dataclass(slots=True)
+class Editing:
+    """One thing that is edited until the engine takes it, or whoever edits gives up."""
+
+    client: Client
+    type: str
+    name: str
+    path: str
+    notes: list[str] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, client: Client, what: str, name: str, version: int) -> Editing:
+        return cls(client, what, name, path_of(what, name, version))
+
+    def run(self) -> str:
+        """A sentence of what came of it. Raises Failed; then what was written is in a file that it names."""
+        seen = self.look()
+        text = seen.text
+        while True:
+            edited = self.open(text)
+            if edited == seen.text:
+                return f"{self.type} {self.name} unchanged"
+            if self.notes and edited == text:
+                raise Failed(f"not stored: {self.notes[0]}{_kept(edited)}")
+            text = edited
+            try:
+                return self.store(seen, text)
+            except ConfigError as error:
+                self.notes = str(error).splitlines()
+            except Failed as error:
+                if error.status == CHANGED_MEANWHILE:
+                    seen = self.look_again(seen)
+                elif error.status in REFUSED:
+                    self.notes = error.message.splitlines()
+                else:
+                    raise Failed(f"{error.message}{_kept(text)}", error.status) from None
+
+    def open(self, text: str) -> str:
+        """What the editor makes of the text; notes stand above it as comments."""
+        head = "".join(f"# {plain(note)}\n" for note in self.notes)
+        try:
+            edited = click.edit(head + text, extension=".yaml", require_save=False)
+        except click.ClickException as error:
+            raise Failed(f"{error.message}{_kept(text)}") from None
+        lines = (edited or "").splitlines(keepends=True)
+        while lines and lines[0].startswith("# "):
+            del lines[0]
+        return "".join(lines)
+
+    # ---- the engine ----
+
+    def look(self) -> Seen:
+        query = {"reveal": "true"} if self.type == CONFIG else {}  # who stores a secret must have seen it
+        response = self.client.call("GET", self.path, query=query)
+        told = members(response.content) or {}
+        owner = loads(told.get("owner", _NULL))
+        if owner:
+            raise Failed(f"{self.name} is owned by {owner['kind']}/{owner['name']}; edit that instead")
+        return Seen(join_members(dict(_declared(self.type, told))), response.headers.get("etag", ""), _hidden(told))
+
+    def look_again(self, before: Seen) -> Seen:
+        """Somebody changed it: say what, above the text that is to be stored on top of it."""
+        now = self.look()
+        changes = difflib.unified_diff(before.text.splitlines(), now.text.splitlines(), lineterm="", n=0)
+        told = [line for line in changes if not line.startswith(("---", "+++", "@@"))]
+        self.notes = [f"{self.name} was changed meanwhile; what you store now replaces this:", *told]
+        return now
+
+    def store(self, seen: Seen, text: str) -> str:
+        item = self.item(text)
+        try:
+            return self.send(seen, item)
+        except Failed as error:
+            told = explained(item, error.problem) if error.problem else error.message
+            raise Failed(told, error.status, error.problem) from None
+
+    def item(self, text: str) -> Item:
+        """The one thing that the text declares. Raises ConfigError if it is another one than was opened."""
+        documents = parse_documents(text.encode(), "edited.yaml")
+        found = list(items(documents[0], self.type)) if len(documents) == 1 else []
+        if len(found) != 1 or found[0].name != self.identity:
+            raise ConfigError(f"the text must declare {self.type} {self.identity}, and only that")
+        return found[0]
+
+    @property
+    def identity(self) -> str:
+        return f"{self.name}@{self.path.split('/')[-2]}" if self.type == KIND and "@" not in self.name else self.name
+
+    def send(self, seen: Seen, item: Item) -> str:
+        if self.type == RESOURCE:
+            body = join_members({"labels": _NULL, "provider_config_ref": _NULL, **item.members})
+            response = self.client.call("POST", "/resources", body=body, headers={"if-match": seen.tag})
+        else:
+            self.check_still(seen)
+            body = join_members({"labels": _NULL, **seen.hidden, **item.members})
+            method, path = ("PUT", self.path_of_kind()) if self.type == KIND else ("POST", "/providerconfigs")
+            response = self.client.call(method, path, body=body)
+        return f"{self.type} {self.name} {response.headers.get('x-apply-result', 'configured')}"
+
+    def path_of_kind(self) -> str:
+        return f"{self.path.rsplit('/versions/', 1)[0]}/manifest"
+
+    def check_still(self, seen: Seen) -> None:
+        """Raises Failed if it is no longer what was opened."""
+        if self.look().document != seen.document:
+            raise Failed("it was changed meanwhile", CHANGED_MEANWHILE)
+
+
+def _declared(what: str, told: dict[str, RawJson]) -> Iterator[tuple[str, RawJson]]:
+    if what == KIND:
+        yield from ((key, raw) for key, raw in told.items() if key != "manifest_version")
+        return
+    config = loads(told.get("provider_config", _NULL))
+    if config:
+        told["provider_config_ref"] = dumps(config["name"])
+    for key in DECLARED[what]:
+        raw = told.get(key, _NULL)
+        if raw not in (b"null", b"{}") or key == "spec":
+            yield key, raw
+
+
+def _hidden(told: dict[str, RawJson]) -> dict[str, RawJson]:
+    """A bundle: nothing to edit, and lost if it isn't sent back."""
+    return {"data": told["data"]} if told.get("data", _NULL) != b"null" else {}
+
+
+def _kept(text: str) -> str:
+    """Where what was written is kept, as the end of a sentence."""
+    with tempfile.NamedTemporaryFile("w", prefix="conctl-edit-", suffix=".yaml", delete=False) as file:
+        file.write(text)
+    return f"\nwhat you wrote is in {file.name}"

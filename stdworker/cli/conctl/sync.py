@@ -1,0 +1,214 @@
+"""`conctl sync`: make what the engine holds of an app what a folder says, and take away what it no longer says.
+
+What belongs to an app is marked with the label `converge.sh/app`, on kinds, provider configs and resources alike.
+Nothing else is ever pruned, and nothing before everything was applied.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
+
+import click
+
+from stdworker.cli.conctl.apply import Applying, Results
+from stdworker.cli.conctl.arguments import path_of
+from stdworker.cli.conctl.client import Client, Failed, Listing
+from stdworker.cli.conctl.items import CONFIG, KIND, RESOURCE, Item
+from stdworker.cli.conctl.plan import Plan
+from stdworker.cli.conctl.scopes import Tree
+from stdworker.cli.conctl.wait import wait_for
+from stdworker.errors import ConfigError
+from stdworker.model.json_text import dumps, loads, members
+
+APP_LABEL = "converge.sh/app"
+PRUNE_LABEL = "converge.sh/prune"
+PRUNED_IN_ORDER = (RESOURCE, CONFIG, KIND)  # what uses another goes first
+PRECONDITION = 412
+GONE = 404
+RACES_MAX = 8  # of a resource that changes between being looked at and being deleted
+
+
+class Left(NamedTuple):
+    """What an app has in the engine and no file declares."""
+
+    type: str
+    name: str
+    app: str
+    seen: Mapping[str, Any]
+
+    @property
+    def path(self) -> str:
+        return path_of(self.type, self.name)
+
+    @property
+    def is_kept(self) -> bool:
+        return bool(self.seen["labels"].get(PRUNE_LABEL) == "false")
+
+    @property
+    def title(self) -> str:
+        return f"{'kind' if self.type == KIND else self.type} {self.name}"
+
+
+@dataclass(slots=True)
+class Sync:
+    """One run. `failures` counts what could not be applied or pruned."""
+
+    client: Client
+    tree: Tree
+    results: Results
+    dry_run: bool = False
+    failures: int = 0
+    taken_over: dict[tuple[str, str], str] = field(default_factory=dict)
+
+    def apply(self) -> None:
+        applying = Applying(self.client, self.dry_run, on_result=self._told)
+        applying.send(self._labelled())
+        self.failures = applying.failures
+
+    def _labelled(self) -> list[Item]:
+        """The items with the label of their app, beside those labels that they have or keep."""
+        plan = {item.identity: would for item, would in Plan(self.client).ask([item for item, _ in self.tree.items])}
+        made = []
+        for item, app in self.tree.items:
+            if app is None:
+                made.append(item)
+                continue
+            would = plan[item.identity]
+            before, after = (_labels(side) for side in (would.before, would.after or item.body))
+            if before.get(APP_LABEL, app) != app:
+                self.taken_over[item.identity] = before[APP_LABEL]
+            made.append(_with_label(item, after, app))
+        return made
+
+    def _told(self, item: Item, result: str, more: Mapping[str, Any], sentence: str) -> None:
+        if item.identity in self.taken_over:
+            sentence = f"{sentence}\n  taken over from app {self.taken_over[item.identity]}"
+        self.results.tell(item.type, item.name, result, more, sentence)
+
+    # ---- what is no longer declared ----
+
+    def left(self) -> list[Left]:
+        """What the apps of the tree have in the engine although nothing in the tree declares it."""
+        declared = {item.identity for item, _ in self.tree.items}
+        found = [left for app in self.tree.apps for left in _belongings(self.client, app)]
+        return [left for left in found if (left.type, left.name) not in declared]
+
+    def prune(self, found: Sequence[Left]) -> None:
+        """Take away what is left, what uses another first; a kind goes when its resources are gone."""
+        for left in found:
+            if left.is_kept:
+                self.results.tell(left.type, left.name, "kept", {}, f"{left.title} kept: {PRUNE_LABEL} is false")
+        going = [left for left in found if not left.is_kept]
+        for sort in PRUNED_IN_ORDER:
+            chosen = [left for left in going if left.type == sort]
+            for left in chosen:
+                self._prune_one(left, going)
+            if sort == RESOURCE and any(left.type != RESOURCE for left in going):
+                self._await([left.name for left in chosen])
+
+    def _prune_one(self, left: Left, going: Sequence[Left]) -> None:
+        try:
+            if self.dry_run:
+                _refuse_used(self.client, left, going)
+            elif left.type == RESOURCE:
+                _delete_resource(self.client, left)
+            else:
+                _delete_other(self.client, left)
+        except Failed as error:
+            if not error.status:
+                raise
+            self.failures += 1
+            click.echo(f"{left.title}: not pruned: {error.message}", err=True)
+        else:
+            self.results.tell(left.type, left.name, "pruned", {}, f"{left.title} {self._would('pruned')}")
+
+    def _would(self, done: str) -> str:
+        return f"would be {done}" if self.dry_run else done
+
+    def _await(self, names: Sequence[str]) -> None:
+        """Kinds and configs can't go before the resources that need them for their end."""
+        if self.dry_run or not names:
+            return
+        for complaint in wait_for(self.client, names, "deleted", self.client.connection.timeout_seconds, quietly=True):
+            self.failures += 1
+            click.echo(complaint, err=True)
+
+
+def _labels(document: bytes | None) -> dict[str, str]:
+    told = (members(document) or {}).get("labels") if document else None
+    labels = loads(told) if told is not None else None
+    return labels if isinstance(labels, dict) else {}
+
+
+def _with_label(item: Item, labels: Mapping[str, str], app: str) -> Item:
+    if labels.get(APP_LABEL, app) != app and APP_LABEL in _labels(item.body):
+        raise ConfigError(f"{item.where}: the label {APP_LABEL} says {labels[APP_LABEL]!r}, its folder is app {app!r}")
+    return replace(item, members={**item.members, "labels": dumps({**labels, APP_LABEL: app})})
+
+
+def _belongings(client: Client, app: str) -> Iterator[Left]:
+    """All that carries the app's label and that nobody owns who would bring it back."""
+    for item in Listing(client, "/resources", "resources", {"label": f"{APP_LABEL}:{app}"}).all():
+        resource = loads(item)
+        if resource["owner"] is None and resource["phase"] != "Deleting":
+            yield Left(RESOURCE, f"{resource['kind']}/{resource['name']}", app, resource)
+    for item in Listing(client, "/providerconfigs", "providerconfigs", {}).all():
+        config = loads(item)
+        if config["owner"] is None and config["labels"].get(APP_LABEL) == app:
+            yield Left(CONFIG, config["name"], app, config)
+    for item in Listing(client, "/kinds/manifests", "manifests", {}).all():
+        manifest = loads(item)
+        if manifest.get("labels", {}).get(APP_LABEL) == app:
+            yield Left(KIND, f"{manifest['kind']}@{manifest['kind_version']}", app, manifest)
+
+
+def _delete_resource(client: Client, left: Left) -> None:
+    """Delete it if it is the app's at that very moment."""
+    for _ in range(RACES_MAX):
+        try:
+            response = client.call("GET", left.path)
+            seen = loads(response.content)
+            if left._replace(seen=seen).is_kept or seen["labels"].get(APP_LABEL) != left.app or seen["owner"]:
+                raise Failed(f"it is no longer a thing of app {left.app} to prune", PRECONDITION)
+            client.call("DELETE", left.path, headers={"if-match": response.headers["etag"]})
+        except Failed as error:
+            if error.status == GONE:
+                return
+            if error.status != PRECONDITION or error.problem is None:
+                raise
+        else:
+            return
+    raise Failed("it changes all the time", PRECONDITION)
+
+
+def _delete_other(client: Client, left: Left) -> None:
+    seen = client.value(left.path)
+    if seen.get("labels", {}).get(APP_LABEL) != left.app:
+        raise Failed(f"it is no longer a thing of app {left.app}", PRECONDITION)
+    client.call("DELETE", left.path)
+
+
+def _refuse_used(client: Client, left: Left, going: Sequence[Left]) -> None:
+    """What the engine would say of a kind or a config that something which stays uses. Raises Failed."""
+    if left.type == RESOURCE:
+        return
+    pruned = {other.name for other in going if other.type == RESOURCE}
+    pair = {"kv": f"{left.seen['kind']}/v{left.seen['kind_version']}"}
+    for item in Listing(client, "/resources", "resources", pair).all():
+        resource = loads(item)
+        if _goes(resource, pruned) or (left.type == CONFIG and _config_of(resource) != left.name):
+            continue
+        raise Failed(f"{resource['kind']}/{resource['name']} uses it", 409)
+
+
+def _goes(resource: Mapping[str, Any], pruned: set[str]) -> bool:
+    """Is it pruned, or below something that is?"""
+    names = [resource, resource["root"] or resource]
+    return any(f"{ref['kind']}/{ref['name']}" in pruned for ref in names)
+
+
+def _config_of(resource: Mapping[str, Any]) -> str | None:
+    config = resource["provider_config"]
+    return config["name"] if config else None

@@ -1,0 +1,169 @@
+"""`conctl edit` with a program for an editor."""
+
+import json
+import stat
+import sys
+from pathlib import Path
+
+import pytest
+
+
+@pytest.fixture
+def editor(tmp_path, monkeypatch):
+    """Edit with these steps, one each time that the editor opens: pairs of what is replaced by what."""
+
+    def use(*steps):
+        (tmp_path / "steps.json").write_text(json.dumps(steps))
+        program = tmp_path / "editor"
+        program.write_text(
+            f"#!{sys.executable}\n"
+            "import json, os, subprocess, sys\n"
+            f"folder = {str(tmp_path)!r}\n"
+            "steps = json.load(open(folder + '/steps.json'))\n"
+            "text = open(sys.argv[1]).read()\n"
+            "open(folder + '/seen.txt', 'a').write(text + '=====\\n')\n"
+            "for old, new in steps.pop(0).items():\n"
+            "    assert old in text, (old, text)\n"
+            "    text = text.replace(old, new)\n"
+            "open(sys.argv[1], 'w').write(text)\n"
+            "json.dump(steps, open(folder + '/steps.json', 'w'))\n"
+        )
+        program.chmod(program.stat().st_mode | stat.S_IXUSR)
+        monkeypatch.setenv("EDITOR", str(program))
+        monkeypatch.delenv("VISUAL", raising=False)
+        monkeypatch.setenv("TMPDIR", str(tmp_path))
+
+    use.seen = lambda: (tmp_path / "seen.txt").read_text().split("=====\n")[:-1]
+    return use
+
+
+def declare(conctl, name, **spec):
+    document = {"kind": "leaf", "kind_version": 1, "name": name, "spec": spec, "labels": {"a": "1"}}
+    conctl("apply", "-f", "-", "--wait", stdin=json.dumps(document))
+
+
+def read(conctl, name):
+    return json.loads(conctl("get", f"leaf/{name}", "-o", "json").stdout)
+
+
+def test_an_edit_is_stored_numbers_as_they_are_written(conctl, editor):
+    declare(conctl, "edited", size=1.0)
+    editor({"size: 1.0": "size: 2.50"})
+    assert conctl("edit", "leaf/edited").stdout == "resource leaf/edited configured\n"
+    assert "size: 2.50" in conctl("get", "leaf/edited", "-o", "yaml").stdout
+    assert editor.seen() == ["kind: leaf\nkind_version: 1\nname: edited\nlabels:\n  a: '1'\nspec:\n  size: 1.0\n"]
+
+
+def test_what_is_left_as_it_was_is_not_sent(conctl, editor):
+    declare(conctl, "idle", size=1)
+    editor({})
+    assert conctl("edit", "leaf/idle").stdout == "resource leaf/idle unchanged\n"
+    assert read(conctl, "idle")["generation"] == 1
+
+
+def test_what_is_taken_out_is_cleared(conctl, editor):
+    declare(conctl, "bare", size=1)
+    editor({"labels:\n  a: '1'\n": ""})
+    assert conctl("edit", "leaf/bare").exit_code == 0
+    assert read(conctl, "bare")["labels"] == {}
+
+
+@pytest.mark.parametrize(
+    ("wrong", "told"),
+    [
+        ("size: big", "is not of type"),
+        ("size: [", "not YAML"),
+        ("size: 1\n---\nkind: leaf", "only that"),
+    ],
+)
+def test_what_is_refused_is_shown_in_the_editor_until_it_is_mended(conctl, editor, wrong, told):
+    declare(conctl, "mended", size=1)
+    editor({"size: 1": wrong}, {wrong: "size: 3"})
+    done = conctl("edit", "leaf/mended")
+    assert (done.exit_code, done.stdout) == (0, "resource leaf/mended configured\n")
+    again = editor.seen()[1]
+    assert again.startswith("# ")
+    assert told in again.split("kind: leaf")[0]
+    conctl("delete", "leaf/mended", "--wait")
+
+
+def test_another_name_is_refused(conctl, editor):
+    declare(conctl, "named", size=1)
+    editor({"name: named": "name: other"}, {})
+    done = conctl("edit", "leaf/named")
+    assert done.exit_code == 1
+    assert "the text must declare resource leaf/named, and only that" in done.stderr
+
+
+def test_who_gives_up_finds_the_text_in_a_file(conctl, editor):
+    declare(conctl, "given-up", size=1)
+    editor({"size: 1": "size: big"}, {})
+    done = conctl("edit", "leaf/given-up")
+    assert done.exit_code == 1
+    path = Path(done.stderr.split("what you wrote is in ")[1].strip())
+    assert "size: big" in path.read_text()
+
+
+def test_a_change_made_meanwhile_is_shown_and_not_lost(conctl, editor, server):
+    declare(conctl, "raced", size=1)
+    editor({"size: 1": "size: 2"}, {"size: 2": "size: 2\n  color: red"})
+
+    from stdworker.cli.conctl.client import Client
+
+    real, raced = Client.call, []
+
+    def call(self, method, path, **more):
+        if method == "POST" and path == "/resources" and not raced:
+            raced.append(True)
+            declare(conctl, "raced", size=1, color="red")
+        return real(self, method, path, **more)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Client, "call", call)
+        done = conctl("edit", "leaf/raced")
+    assert (done.exit_code, done.stdout) == (0, "resource leaf/raced configured\n")
+    again = editor.seen()[1]
+    assert "# leaf/raced was changed meanwhile" in again
+    assert "# +  color: red" in again
+    assert read(conctl, "raced")["spec"] == {"size": 2, "color": "red"}
+
+
+def test_a_config_is_edited_with_its_secrets_and_keeps_its_bundle(conctl, editor):
+    config = (
+        "type: providerconfig\nname: pce\nkind: leaf\nkind_version: 1\nspec: {settings: {token: sesame}}\ndata: UEs=\n"
+    )
+    conctl("apply", "-f", "-", stdin=config)
+    editor({"token: sesame": "token: other"})
+    assert conctl("edit", "config", "pce").stdout == "providerconfig pce configured\n"
+    stored = json.loads(conctl("get", "pc", "pce", "--reveal", "-o", "json").stdout)
+    assert (stored["spec"], stored["data"]) == ({"settings": {"token": "other"}}, "UEs=")
+
+
+def test_a_kind_is_edited(conctl, editor):
+    conctl(
+        "apply",
+        "-f",
+        "-",
+        stdin="kind: edk\nkind_version: 2\ndescription: Old.\n"
+        "reactions: [{name: work, trigger: specChange, emits: [status]}]\n",
+    )
+    editor({"Old.": "New."})
+    assert conctl("edit", "kind", "edk", "--kind-version", "2").stdout == "manifest edk configured\n"
+    assert "New." in conctl("get", "kind", "edk@2").stdout
+
+
+def test_what_is_owned_is_not_edited(conctl, editor):
+    conctl("apply", "-f", "-", "--wait", stdin="kind: stack\nkind_version: 1\nname: edit-owner\nspec: {}\n")
+    editor({})
+    done = conctl("edit", "leaf/edit-owner-db")
+    assert done.exit_code == 1
+    assert "is owned by stack/edit-owner; edit that instead" in done.stderr
+
+
+def test_an_editor_that_fails_is_one_sentence(conctl, monkeypatch):
+    declare(conctl, "no-editor", size=1)
+    monkeypatch.setenv("EDITOR", "/bin/false")
+    monkeypatch.delenv("VISUAL", raising=False)
+    done = conctl("edit", "leaf/no-editor")
+    assert done.exit_code == 1
+    assert done.stderr.startswith("Error: /bin/false: Editing failed")

@@ -1,0 +1,297 @@
+"""`conctl sync` against a real engine: what a folder declares is there afterwards, and what it no longer does isn't."""
+
+import json
+
+import pytest
+
+KIND = (
+    "kind: {kind}\nkind_version: 1\nspec_schema: {{}}\n"
+    "reactions: [{{name: work, trigger: specChange, emits: [status]}}]\n"
+)
+
+
+@pytest.fixture
+def estate(tmp_path):
+    """A folder that is written by `estate({file: text})`; None takes a file away."""
+
+    def write(texts):
+        for name, text in texts.items():
+            path = tmp_path / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.unlink() if text is None else path.write_text(text)
+        return tmp_path
+
+    return write
+
+
+def leaf(name, more="", **spec):
+    return f"kind: leaf\nkind_version: 1\nname: {name}\nspec: {json.dumps(spec)}\n{more}"
+
+
+def app(name):
+    return f"app: {name}\n"
+
+
+def sync(conctl, folder, *words):
+    return conctl("sync", str(folder), *words)
+
+
+def names(conctl, label):
+    return sorted(conctl("list", "-A", "-l", f"converge.sh/app={label}", "-o", "name").stdout.split())
+
+
+def labels(conctl, resource):
+    return json.loads(conctl("get", resource, "-o", "json").stdout)["labels"]
+
+
+def test_all_types_are_applied_in_their_order_and_a_second_time_unchanged(conctl, estate):
+    folder = estate(
+        {
+            "converge.yaml": app("order"),
+            "a.yaml": "kind: ordered\nkind_version: 1\nname: one\nprovider_config_ref: extra\nspec: {}\n",
+            "b/c.yaml": "name: extra\nkind: ordered\nkind_version: 1\nis_default: false\nspec: {}\n",
+            "z.yaml": KIND.format(kind="ordered") + "default_config: {settings: {}}\n",
+        }
+    )
+    assert sync(conctl, folder).stdout.splitlines() == [
+        "kind ordered@1 published",
+        "providerconfig ordered created",
+        "providerconfig extra created",
+        "resource ordered/one created (generation 1)",
+        "4 created",
+    ]
+    assert sync(conctl, folder, "--prune").stdout.splitlines() == [
+        "kind ordered@1 unchanged",
+        "providerconfig ordered unchanged",
+        "providerconfig extra unchanged",
+        "resource ordered/one unchanged (generation 1)",
+        "4 unchanged",
+    ]
+    assert labels(conctl, "ordered/one") == {"converge.sh/app": "order"}
+
+
+def test_what_is_no_longer_declared_is_named_and_only_pruned_when_asked(conctl, estate):
+    folder = estate({"converge.yaml": app("named"), "a.yaml": leaf("stays"), "b.yaml": leaf("goes")})
+    sync(conctl, folder)
+    estate({"b.yaml": None})
+    told = sync(conctl, folder)
+    assert told.stderr == "no longer declared: resource leaf/goes (--prune deletes them)\n"
+    assert names(conctl, "named") == ["leaf/goes", "leaf/stays"]
+    assert "resource leaf/goes pruned" in sync(conctl, folder, "--prune").stdout
+    conctl("wait", "leaf/goes", "--for", "deleted")
+    assert names(conctl, "named") == ["leaf/stays"]
+
+
+def test_an_emptied_folder_prunes_everything_of_its_app_of_every_type(conctl, estate):
+    folder = estate(
+        {
+            "converge.yaml": app("emptied"),
+            "a.yaml": "kind: vanishing\nkind_version: 1\nname: one\nprovider_config_ref: vanishes\nspec: {}\n",
+            "b.yaml": "name: vanishes\nkind: vanishing\nkind_version: 1\nis_default: false\n",
+            "c.yaml": KIND.format(kind="vanishing"),
+        }
+    )
+    assert sync(conctl, folder).exit_code == 0
+    estate({"a.yaml": None, "b.yaml": None, "c.yaml": None})
+    would = sync(conctl, folder, "--prune", "--dry-run")
+    done = sync(conctl, folder, "--prune")
+    assert done.stdout.splitlines() == [
+        "resource vanishing/one pruned",
+        "providerconfig vanishes pruned",
+        "kind vanishing@1 pruned",
+        "3 pruned",
+    ]
+    assert would.stdout == done.stdout.replace(" pruned\n", " would be pruned\n").replace("3 would be", "3")
+    assert conctl("get", "kind", "vanishing").exit_code == 1
+    assert sync(conctl, folder, "--prune").stdout == "nothing declared, nothing to do\n"
+
+
+def test_more_than_a_page_is_pruned(conctl, estate, monkeypatch):
+    monkeypatch.setattr("stdworker.cli.conctl.client.PAGE_ITEMS", 3)
+    folder = estate({"converge.yaml": app("paged"), "a.yaml": "---\n".join(leaf(f"paged-{n}") for n in range(8))})
+    sync(conctl, folder)
+    estate({"a.yaml": None})
+    assert sync(conctl, folder, "--prune").stdout.endswith("8 pruned\n")
+
+
+def test_apps_side_by_side_leave_each_other_alone(conctl, estate):
+    folder = estate(
+        {
+            "one/converge.yaml": app("side-one"),
+            "one/a.yaml": leaf("side-a"),
+            "two/converge.yaml": app("side-two"),
+            "two/b.yaml": leaf("side-b"),
+            "c.yaml": leaf("side-c"),
+        }
+    )
+    sync(conctl, folder)
+    estate({"one/a.yaml": None, "c.yaml": None})
+    assert sync(conctl, folder / "one", "--prune").stdout == "resource leaf/side-a pruned\n1 pruned\n"
+    assert names(conctl, "side-two") == ["leaf/side-b"]
+    assert labels(conctl, "leaf/side-c") == {}
+
+
+def test_a_nested_scope_is_an_app_of_its_own(conctl, estate):
+    folder = estate(
+        {
+            "converge.yaml": app("outer"),
+            "a.yaml": leaf("nest-a"),
+            "deep/converge.yaml": app("inner"),
+            "deep/er/b.yaml": leaf("nest-b"),
+        }
+    )
+    sync(conctl, folder)
+    assert (names(conctl, "outer"), names(conctl, "inner")) == (["leaf/nest-a"], ["leaf/nest-b"])
+
+
+def test_a_renamed_app_takes_over_what_it_declares_and_says_so(conctl, estate):
+    folder = estate({"converge.yaml": app("old-name"), "a.yaml": leaf("renamed")})
+    sync(conctl, folder)
+    estate({"converge.yaml": app("new-name")})
+    would, done = sync(conctl, folder, "--dry-run"), sync(conctl, folder, "--prune")
+    for told in (would, done):
+        assert "taken over from app old-name" in told.stdout
+    assert (names(conctl, "old-name"), names(conctl, "new-name")) == ([], ["leaf/renamed"])
+
+
+def test_labels_that_a_file_does_not_speak_of_are_kept(conctl, estate):
+    conctl("apply", "-f", "-", stdin=leaf("marked", "labels: {by: hand}\n"))
+    folder = estate({"converge.yaml": app("keeps"), "a.yaml": leaf("marked")})
+    sync(conctl, folder)
+    assert labels(conctl, "leaf/marked") == {"by": "hand", "converge.sh/app": "keeps"}
+    estate({"a.yaml": leaf("marked", "labels: {from: file}\n")})
+    sync(conctl, folder)
+    assert labels(conctl, "leaf/marked") == {"from": "file", "converge.sh/app": "keeps"}
+
+
+def test_what_is_labelled_to_be_kept_is_not_pruned(conctl, estate):
+    folder = estate(
+        {"converge.yaml": app("guarded"), "a.yaml": leaf("guarded", 'labels: {converge.sh/prune: "false"}\n')}
+    )
+    sync(conctl, folder)
+    estate({"a.yaml": None})
+    assert "resource leaf/guarded kept: converge.sh/prune is false" in sync(conctl, folder, "--prune").stdout
+    assert names(conctl, "guarded") == ["leaf/guarded"]
+
+
+def test_what_a_composite_owns_is_never_pruned_by_itself(conctl, estate):
+    folder = estate(
+        {"converge.yaml": app("owning"), "a.yaml": "kind: stack\nkind_version: 1\nname: owning\nspec: {copies: true}\n"}
+    )
+    sync(conctl, folder)
+    conctl("wait", "stack/owning")
+    assert names(conctl, "owning") == ["leaf/owning-db", "leaf/owning-web", "stack/owning"]
+    assert sync(conctl, folder, "--prune").stdout.splitlines()[-1] == "1 unchanged"
+
+
+def test_nothing_is_pruned_before_everything_is_applied(conctl, estate):
+    folder = estate({"converge.yaml": app("midway"), "a.yaml": leaf("mid-a"), "b.yaml": leaf("mid-b")})
+    sync(conctl, folder)
+    estate({"a.yaml": None, "b.yaml": leaf("mid-b", size="big"), "c.yaml": leaf("mid-c")})
+    done = sync(conctl, folder, "--prune")
+    assert done.exit_code == 1
+    assert "nothing is pruned before everything is applied" in done.stderr
+    assert "resource leaf/mid-c created" in done.stdout
+    assert names(conctl, "midway") == ["leaf/mid-a", "leaf/mid-b", "leaf/mid-c"]
+
+
+def test_a_kind_that_is_used_elsewhere_is_not_pruned_and_the_dry_run_knows_it(conctl, estate):
+    folder = estate({"converge.yaml": app("used"), "k.yaml": KIND.format(kind="shared"), "a.yaml": leaf("used")})
+    sync(conctl, folder)
+    conctl("apply", "-f", "-", stdin="kind: shared\nkind_version: 1\nname: else\nspec: {}\n")
+    estate({"k.yaml": None})
+    for words in (["--dry-run"], []):
+        done = sync(conctl, folder, "--prune", *words)
+        assert done.exit_code == 1
+        assert "kind shared@1: not pruned: " in done.stderr
+
+
+def test_a_dry_run_says_what_the_real_run_does_and_does_nothing(conctl, estate):
+    folder = estate(
+        {
+            "converge.yaml": app("dry"),
+            "k.yaml": KIND.format(kind="fresh"),
+            "a.yaml": "kind: fresh\nkind_version: 1\nname: one\nspec: {}\n---\n" + leaf("dry-run"),
+        }
+    )
+    would = sync(conctl, folder, "--dry-run")
+    assert conctl("get", "kind", "fresh").exit_code == 1
+    done = sync(conctl, folder)
+    assert would.exit_code == done.exit_code == 0
+    assert [line.replace("would be ", "") for line in would.stdout.splitlines()] == [
+        line.removesuffix(" (generation 1)") for line in done.stdout.splitlines()
+    ]
+
+
+def test_machines_are_told_in_one_document(conctl, estate):
+    folder = estate({"converge.yaml": app("machines"), "a.yaml": leaf("told-mech")})
+    assert json.loads(sync(conctl, folder, "-o", "json").stdout) == {
+        "applied": [{"type": "resource", "name": "leaf/told-mech", "result": "created", "generation": 1}]
+    }
+    estate({"a.yaml": None})
+    assert json.loads(sync(conctl, folder, "--prune", "-o", "json").stdout) == {
+        "applied": [{"type": "resource", "name": "leaf/told-mech", "result": "pruned"}]
+    }
+
+
+def test_what_is_not_ours_is_told_and_left_alone(conctl, estate):
+    folder = estate(
+        {"converge.yaml": app("foreign"), "package.json": '{"name": "x"}', "p.yaml": "apiVersion: v1\nkind: Pod\n"}
+    )
+    done = sync(conctl, folder)
+    assert done.exit_code == 0
+    assert done.stderr == f"not ours, left alone: {folder}/p.yaml:1, {folder}/package.json:1\n"
+
+
+@pytest.mark.parametrize(
+    ("texts", "told"),
+    [
+        ({"a.yaml": "knid: leaf\nkind_version: 1\nspec: {}\n"}, "a.yaml:1: no type"),
+        (
+            {"a.yaml": leaf("twice"), "b.yaml": leaf("twice")},
+            "a.yaml:1 and {folder}/b.yaml:1 both declare the resource leaf/twice",
+        ),
+        ({"converge.yaml": "app: ''\n"}, "converge.yaml: expected one member, `app: NAME`"),
+        ({"converge.yaml": "app: a\nprune: true\n"}, "converge.yaml: expected one member"),
+        ({"a/converge.yaml": "app: x\n", "b/converge.yaml": "app: x\n"}, "both say app 'x'"),
+        ({"a.yaml": "a: [\n"}, "a.yaml:2:1: not YAML"),
+        (
+            {"converge.yaml": "app: x\n", "a.yaml": leaf("l", "labels: {converge.sh/app: y}\n")},
+            "says 'y', its folder is app 'x'",
+        ),
+    ],
+)
+def test_a_folder_that_can_not_be_meant_changes_nothing(conctl, estate, texts, told):
+    folder = estate(texts)
+    done = sync(conctl, folder)
+    assert (done.exit_code, done.stdout) == (1, "")
+    assert told.format(folder=folder) in done.stderr
+
+
+def test_a_part_of_an_app_is_refused(conctl, estate):
+    folder = estate({"converge.yaml": app("parts"), "part/a.yaml": leaf("part")})
+    done = sync(conctl, folder / "part", "--prune")
+    assert done.exit_code == 1
+    assert f"is a part of the app of {folder}/converge.yaml" in done.stderr
+
+
+def test_linked_files_and_folders_are_read_where_they_are_linked(conctl, estate, tmp_path_factory):
+    elsewhere = tmp_path_factory.mktemp("elsewhere")
+    (elsewhere / "a.yaml").write_text(leaf("linked-a"))
+    (elsewhere / "b.yaml").write_text(leaf("linked-b"))
+    folder = estate({"converge.yaml": app("links")})
+    (folder / "inner").mkdir()
+    (folder / "inner" / "link").symlink_to(elsewhere)
+    assert sync(conctl, folder).exit_code == 0
+    assert names(conctl, "links") == ["leaf/linked-a", "leaf/linked-b"]
+    (folder / "again").symlink_to(folder / "inner")
+    assert "are the same folder" in sync(conctl, folder).stderr
+    (folder / "again").unlink()
+    (folder / "nowhere.yaml").symlink_to(folder / "absent")
+    assert "nowhere.yaml can't be read" in sync(conctl, folder).stderr
+
+
+def test_to_prune_without_an_app_is_a_usage_error(conctl, estate):
+    done = sync(conctl, estate({"a.yaml": leaf("appless")}), "--prune")
+    assert done.exit_code == 2
+    assert "no converge.yaml" in done.stderr
