@@ -174,14 +174,29 @@ class Client:
     def refused(self, response: httpx.Response) -> Failed:
         """What the engine says of a request that it turned away."""
         problem = _problem(response)
-        return Failed(_told(response, problem), response.status_code, problem)
+        told = _told(response, problem)
+        if problem is not None and str(problem.get("type", "")).endswith(":no_such_route"):
+            told += f"\nIs {without_user(self.connection.server)} the address of an engine, and as new as this conctl?"
+        return Failed(told, response.status_code, problem)
 
     def unreachable(self, error: Exception) -> Failed:
         reason = " ".join(str(error).split()) or type(error).__name__
-        return Failed(
-            f"no engine answers at {without_user(self.connection.server)}: {reason}\n"
-            "Start one with `converge serve`, or name its address with --server or CONVERGE_SERVER."
-        )
+        return Failed(f"no engine answers at {without_user(self.connection.server)}: {reason}\n{_hint(reason)}")
+
+
+_HINTS = (
+    ("WRONG_VERSION_NUMBER", "No TLS is spoken there; try http:// in place of https://."),
+    ("CERTIFICATE_VERIFY_FAILED", "Name whom to trust with --tls-ca, or say --insecure to trust anybody."),
+    ("CERTIFICATE_REQUIRED", "It wants to know who asks: --tls-cert and --tls-key."),
+    ("illegal request line", "What listens there is not the REST API; the broker has an address of its own."),
+    ("without sending a response", "What listens there may speak TLS: try https://."),
+)
+
+
+def _hint(reason: str) -> str:
+    """What to do, by a part of the reason."""
+    meant = (hint for part, hint in _HINTS if part in reason)
+    return next(meant, "Start one with `converge serve`, or name its address with --server or CONVERGE_SERVER.")
 
 
 def given(query: Mapping[str, Any]) -> dict[str, Any]:

@@ -57,7 +57,7 @@ def sync(session: Session, folder: Path, prune: bool, dry_run: bool) -> None:
             results.show()
     if session.is_table:
         counts = ", ".join(f"{count} {result}" for result, count in results.counts.items())
-        click.echo(counts or "nothing declared, nothing to do")
+        click.echo(f"{'dry run: ' if dry_run else ''}{counts or 'nothing declared, nothing to do'}")
     if run.failures:
         raise Failed(f"{run.failures} failed")
 
@@ -70,7 +70,7 @@ def _prune(run: Sync, prune: bool) -> None:
     left = run.left()
     if prune:
         run.prune(left)
-    elif left:
+    elif left := [one for one in left if not one.is_going]:
         names = ", ".join(one.title for one in left[:FOREIGN_NAMED_MAX])
         more = f" and {len(left) - FOREIGN_NAMED_MAX} more" if len(left) > FOREIGN_NAMED_MAX else ""
         click.echo(f"no longer declared: {names}{more} (--prune deletes them)", err=True)

@@ -7,6 +7,7 @@ import re
 import sys
 from collections.abc import Iterable
 from datetime import UTC, datetime
+from itertools import chain
 from typing import Any
 
 import click
@@ -122,8 +123,13 @@ def print_document(document: bytes, form: str) -> None:
 
 
 def print_list(member: str, found: Iterable[bytes], form: str) -> None:
-    """A document with one list, each item as it comes: `{"resources": [ … ]}`."""
-    (_yaml_list if form == "yaml" else _json_list)(member, found)
+    """A document with one list, each item as it comes: `{"resources": [ … ]}`. Nothing is printed before the first."""
+    items = iter(found)
+    first = next(items, None)
+    if first is None:
+        print_document(b'{"%b":[]}' % member.encode(), form)
+    else:
+        (_yaml_list if form == "yaml" else _json_list)(member, chain([first], items))
 
 
 def _json_list(member: str, found: Iterable[bytes]) -> None:
@@ -132,13 +138,10 @@ def _json_list(member: str, found: Iterable[bytes]) -> None:
     for item in found:
         click.echo(f"{between}\n    {pretty_json(item, 2)}", nl=False)
         between = ","
-    click.echo("\n  ]\n}" if between else "]\n}")
+    click.echo("\n  ]\n}")
 
 
 def _yaml_list(member: str, found: Iterable[bytes]) -> None:
-    heading = f"{member}:\n"
+    click.echo(f"{member}:")
     for item in found:
-        click.echo(heading + pretty_yaml(b"[" + item + b"]"), nl=False)
-        heading = ""
-    if heading:
-        click.echo(f"{member}: []")
+        click.echo(pretty_yaml(b"[" + item + b"]"), nl=False)

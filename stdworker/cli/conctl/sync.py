@@ -47,6 +47,10 @@ class Left(NamedTuple):
         return bool(self.seen["labels"].get(PRUNE_LABEL) == "false")
 
     @property
+    def is_going(self) -> bool:
+        return bool(self.seen.get("phase") == "Deleting")
+
+    @property
     def title(self) -> str:
         return f"{'kind' if self.type == KIND else self.type} {self.name}"
 
@@ -98,15 +102,17 @@ class Sync:
     def prune(self, found: Sequence[Left]) -> None:
         """Take away what is left, what uses another first; a kind goes when its resources are gone."""
         for left in found:
-            if left.is_kept:
+            if left.is_kept and not left.is_going:
                 self.results.tell(left.type, left.name, "kept", {}, f"{left.title} kept: {PRUNE_LABEL} is false")
-        going = [left for left in found if not left.is_kept]
+        going = [left for left in found if not left.is_kept or left.is_going]
         for sort in PRUNED_IN_ORDER:
             chosen = [left for left in going if left.type == sort]
+            if sort != RESOURCE and chosen and not self._are_gone([left for left in going if left.type == RESOURCE]):
+                self._put_off([left for left in going if left.type != RESOURCE])
+                return
             for left in chosen:
-                self._prune_one(left, going)
-            if sort == RESOURCE and any(left.type != RESOURCE for left in going):
-                self._await([left.name for left in chosen])
+                if not left.is_going:
+                    self._prune_one(left, going)
 
     def _prune_one(self, left: Left, going: Sequence[Left]) -> None:
         try:
@@ -127,13 +133,21 @@ class Sync:
     def _would(self, done: str) -> str:
         return f"would be {done}" if self.dry_run else done
 
-    def _await(self, names: Sequence[str]) -> None:
-        """Kinds and configs can't go before the resources that need them for their end."""
+    def _are_gone(self, resources: Sequence[Left]) -> bool:
+        """Wait for the end of what needs its config and its kind until then."""
+        names = [left.name for left in resources]
         if self.dry_run or not names:
-            return
-        for complaint in wait_for(self.client, names, "deleted", self.client.connection.timeout_seconds, quietly=True):
-            self.failures += 1
+            return True
+        limit = self.client.connection.timeout_seconds
+        complaints = wait_for(self.client, names, "deleted", limit, quietly=True)
+        for complaint in complaints:
             click.echo(complaint, err=True)
+        return not complaints
+
+    def _put_off(self, kept: Sequence[Left]) -> None:
+        self.failures += len(kept)
+        for left in kept:
+            click.echo(f"{left.title}: not pruned before the resources above are gone; sync again then", err=True)
 
 
 def _labels(document: bytes | None) -> dict[str, str]:
@@ -152,7 +166,7 @@ def _belongings(client: Client, app: str) -> Iterator[Left]:
     """All that carries the app's label and that nobody owns who would bring it back."""
     for item in Listing(client, "/resources", "resources", {"label": f"{APP_LABEL}:{app}"}).all():
         resource = loads(item)
-        if resource["owner"] is None and resource["phase"] != "Deleting":
+        if resource["owner"] is None:
             yield Left(RESOURCE, f"{resource['kind']}/{resource['name']}", app, resource)
     for item in Listing(client, "/providerconfigs", "providerconfigs", {}).all():
         config = loads(item)

@@ -101,9 +101,37 @@ def test_an_emptied_folder_prunes_everything_of_its_app_of_every_type(conctl, es
         "kind vanishing@1 pruned",
         "3 pruned",
     ]
-    assert would.stdout == done.stdout.replace(" pruned\n", " would be pruned\n").replace("3 would be", "3")
+    *lines, total = done.stdout.splitlines()
+    assert would.stdout.splitlines() == [
+        *(line.replace(" pruned", " would be pruned") for line in lines),
+        f"dry run: {total}",
+    ]
     assert conctl("get", "kind", "vanishing").exit_code == 1
     assert sync(conctl, folder, "--prune").stdout == "nothing declared, nothing to do\n"
+
+
+def test_configs_and_kinds_stay_until_the_resources_that_need_them_for_their_end_are_gone(conctl, estate):
+    unserved = KIND.format(kind="lingering").rstrip("]\n") + (
+        ", {name: end, trigger: deleteRequested, emits: [finalizer], finalizer: f}]\ndefault_config: {settings: {}}\n"
+    )
+    folder = estate(
+        {
+            "converge.yaml": app("lingering"),
+            "k.yaml": unserved,
+            "a.yaml": "kind: lingering\nkind_version: 1\nname: one\nspec: {}\n",
+        }
+    )
+    assert sync(conctl, folder).exit_code == 0
+    estate({"a.yaml": None, "k.yaml": None})
+    for told in ("1 pruned\n", "nothing declared, nothing to do\n"):  # the second one finds it on its way out
+        done = sync(conctl, folder, "--prune", "--timeout", "50ms")
+        assert done.exit_code == 1
+        assert done.stdout.endswith(told)
+        assert "lingering/one is Deleting, not deleted" in done.stderr
+        assert "providerconfig lingering: not pruned before the resources above are gone" in done.stderr
+    assert conctl("get", "pc", "lingering").exit_code == 0
+    conctl("delete", "lingering/one", "--force", "--wait")
+    assert sync(conctl, folder, "--prune").stdout.endswith("2 pruned\n")
 
 
 def test_more_than_a_page_is_pruned(conctl, estate, monkeypatch):
@@ -218,7 +246,7 @@ def test_a_dry_run_says_what_the_real_run_does_and_does_nothing(conctl, estate):
     assert conctl("get", "kind", "fresh").exit_code == 1
     done = sync(conctl, folder)
     assert would.exit_code == done.exit_code == 0
-    assert [line.replace("would be ", "") for line in would.stdout.splitlines()] == [
+    assert [line.replace("would be ", "").removeprefix("dry run: ") for line in would.stdout.splitlines()] == [
         line.removesuffix(" (generation 1)") for line in done.stdout.splitlines()
     ]
 

@@ -76,6 +76,17 @@ def test_a_rare_column_stays_when_more_pages_follow(capsys):
     assert capsys.readouterr().out.splitlines() == ["NAME  PROGRESS", "a", "b     50%"]
 
 
+def test_a_list_that_fails_at_once_prints_nothing(capsys):
+    def broken():
+        raise OSError
+        yield
+
+    for form in ("json", "yaml"):
+        with pytest.raises(OSError):
+            print_list("resources", broken(), form)
+    assert capsys.readouterr().out == ""
+
+
 @pytest.mark.parametrize("count", [0, 1, 3])
 def test_a_list_is_printed_item_by_item_as_the_document_that_it_is(capsys, count):
     from stdworker.cli.conctl.output import pretty_json, pretty_yaml
