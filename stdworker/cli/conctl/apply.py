@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import click
 
 from stdworker.cli.conctl.client import NDJSON, Client, Failed
-from stdworker.cli.conctl.items import CONFIG, KIND, RESOURCE, Item
+from stdworker.cli.conctl.items import BINDING, CONFIG, KIND, RESOURCE, Item
 from stdworker.cli.conctl.output import print_document
 from stdworker.cli.conctl.plan import Plan, changes_of, explained
 from stdworker.model.json_text import RawJson, ascii_line, dumps, join_elements, join_members, loads
@@ -17,6 +17,8 @@ BATCH_DOCUMENTS_MAX = 5_000
 BATCH_BYTES_MAX = 32 << 20
 
 CONFLICT = 409
+
+PATHS = {CONFIG: "/providerconfigs", BINDING: "/reactor-bindings"}  # of what is declared by its name
 
 OnResult = Callable[["Item", str, Mapping[str, RawJson], str], None]
 
@@ -62,7 +64,7 @@ class Applying:
             if item.type == KIND:
                 self.publish(item)
             else:
-                self.put(item, "/providerconfigs")
+                self.put(item, PATHS[item.type])
         except Failed as error:
             if not error.status:
                 raise
@@ -103,7 +105,7 @@ class Applying:
         click.echo(f"{item.where}: {item.type} {item.name}: {message}", err=True)
 
 
-_TITLES = {KIND: "kind", CONFIG: CONFIG, RESOURCE: RESOURCE}
+_TITLES = {KIND: "kind", CONFIG: CONFIG, BINDING: BINDING, RESOURCE: RESOURCE}
 
 
 def _done(item: Item, result: str) -> str:

@@ -13,15 +13,17 @@ import click
 from click.core import ParameterSource
 
 from stdworker.cli.conctl.client import Client, Connection, Failed
-from stdworker.cli.conctl.items import RESOURCE
+from stdworker.cli.conctl.items import BINDING, RESOURCE
 from stdworker.errors import StdworkerError
 from stdworker.model.settings import Environment
 
-MEMBER = "member"
+MEMBER, DEAD_LETTER = "member", "deadletter"
 ALIASES = {
     "resource": ("resources", "res"),
     "manifest": ("manifests", "kind", "kinds", "crd", "crds"),
     "providerconfig": ("providerconfigs", "config", "configs", "pc"),
+    BINDING: ("reactorbindings", "binding", "bindings", "rb"),
+    DEAD_LETTER: ("deadletters", "dl"),
     MEMBER: ("members", "cluster", "clusters", "nodes"),
 }
 TYPES = {alias: name for name, aliases in ALIASES.items() for alias in (name, *aliases)}
@@ -140,6 +142,10 @@ def _kind_or_type(word: str) -> str:
 def path_of(kind: str, name: str, version: int = 1) -> str:
     if kind == "providerconfig":
         return f"/providerconfigs/{quote(name, safe='')}"
+    if kind == BINDING:
+        return f"/reactor-bindings/{quote(name, safe='')}"
+    if kind == DEAD_LETTER:
+        return f"/dead-letters/{quote(name, safe='')}"
     if kind == "manifest":
         base, _, given = name.partition("@")
         return f"/kinds/{quote(base, safe='')}/versions/{quote(given, safe='') or version}/manifest"

@@ -11,14 +11,15 @@ from click.shell_completion import get_completion_class
 
 import stdworker
 from stdworker.cli.conctl import output as output
+from stdworker.cli.conctl import reactors
 from stdworker.cli.conctl import show as show
 from stdworker.cli.conctl.apply import Applying, Results
-from stdworker.cli.conctl.arguments import MEMBER, Session, label_of, path_of, shared, target_of, type_name
+from stdworker.cli.conctl.arguments import DEAD_LETTER, MEMBER, Session, label_of, path_of, shared, target_of, type_name
 from stdworker.cli.conctl.client import Client, Failed, Listing, given
 from stdworker.cli.conctl.cluster import cluster as show_cluster
 from stdworker.cli.conctl.completion import complete_resource, complete_target
 from stdworker.cli.conctl.declaring import diff, edit, sync
-from stdworker.cli.conctl.items import CONFIG, KIND, RESOURCE, load, ordered, program_items
+from stdworker.cli.conctl.items import BINDING, CONFIG, KIND, RESOURCE, load, ordered, program_items
 from stdworker.cli.conctl.run import ask, await_end, json_input, show_operation
 from stdworker.cli.conctl.tables import print_pages, table
 from stdworker.cli.conctl.wait import wait_for
@@ -42,7 +43,7 @@ def cli(session: Session) -> None:
     """
 
 
-for _command in (sync, diff, edit):
+for _command in (sync, diff, edit, reactors.retry):
     cli.add_command(_command)
 
 
@@ -75,8 +76,8 @@ def apply(
 ) -> None:
     """Declare what files say: JSON, YAML (several documents) or TOML.
 
-    Kinds go first, then provider configs, then resources. A kind file (a manifest with default_config) also makes
-    the kind's default provider config; with --program its command is that program.
+    Kinds go first, then provider configs, reactor bindings, resources. A kind file (a manifest with
+    default_config) also makes the kind's default provider config; with --program its command is that program.
     """
     if not files and not programs:
         raise click.UsageError("nothing to apply: give --file or --program")
@@ -103,9 +104,11 @@ def apply(
 @click.option("--wait", "waits", is_flag=True, help="Wait until the resource is gone.")
 @shared
 def delete(session: Session, target: Sequence[str], kind_version: int, force: bool, waits: bool) -> None:
-    """Delete a resource with all that it owns, a provider config, or a kind version."""
+    """Delete a resource with all that it owns, a provider config, a reactor binding, or a kind version."""
     session.for_people_only(BY_STATUS)
     kind, name = target_of(target)
+    if kind == DEAD_LETTER:
+        raise click.UsageError("dead letters go by themselves, with age; conctl retry delivers one again")
     if kind != RESOURCE and (force or waits):
         raise click.UsageError("--force and --wait are for resources; everything else is gone at once or not at all")
     with session.client() as client:
@@ -151,7 +154,7 @@ def run(session: Session, resource: str, verb: str, given: RawJson | None, waits
 @click.option("--reveal", is_flag=True, help="Show secrets of a provider config; recorded.")
 @shared
 def get(session: Session, target: Sequence[str], kind_version: int, reveal: bool) -> None:
-    """Show one resource (KIND/NAME), manifest or provider config."""
+    """Show one resource (KIND/NAME), manifest, provider config, reactor binding or dead letter."""
     kind, name = target_of(target)
     query = {"reveal": "true"} if reveal and kind == CONFIG else {}
     with session.client() as client:
@@ -175,7 +178,7 @@ def get(session: Session, target: Sequence[str], kind_version: int, reveal: bool
 @click.option("--limit", type=click.IntRange(0), default=500, show_default=True, help="At most so many; 0: all.")
 @shared
 def list_(session: Session, listed: str, everything: bool, limit: int, **filters: Any) -> None:
-    """List resources (those that nobody owns, unless -A), kinds, provider configs or members of the cluster."""
+    """List resources (those that nobody owns, unless -A), or the things of another type."""
     with session.client() as client:
         if listed == MEMBER:
             _list_members(session, client)
@@ -183,6 +186,10 @@ def list_(session: Session, listed: str, everything: bool, limit: int, **filters
             _list_kinds(session, client, filters)
         elif listed == CONFIG:
             _list_configs(session, client, limit, filters)
+        elif listed == BINDING:
+            _list_bindings(session, client, limit, filters)
+        elif listed == DEAD_LETTER:
+            _list_dead_letters(session, client, limit)
         else:
             _list_resources(session, client, everything, limit, filters)
 
@@ -212,12 +219,12 @@ def _list_kinds(session: Session, client: Client, filters: dict[str, Any]) -> No
     _print_list(session, "manifests", found, headings, _kind_row, lambda m: f"{m['kind']}@{m.get('kind_version', 1)}")
 
 
-def _chosen(filters: dict[str, Any], named: str) -> Callable[[Mapping[str, Any]], bool]:
+def _chosen(filters: dict[str, Any], named: str, *, kind: str = "kind") -> Callable[[Mapping[str, Any]], bool]:
     """Who is meant, by labels, kind and a part of the name: what the engine does for resources alone."""
     labels = [label_of(label).split(":", 1) for label in filters["labels"]]
     return lambda item: (
         all(item.get("labels", {}).get(key) == value for key, value in labels)
-        and (not filters["kinds"] or item["kind"] in filters["kinds"])
+        and (not filters["kinds"] or item[kind] in filters["kinds"])
         and filters["name"] in item[named]
     )
 
@@ -238,6 +245,19 @@ def _config_row(config: dict[str, Any]) -> list[Any]:
     bundle = f"{config['data_bytes']} B" if config["data_bytes"] else "-"
     age = output.age(config["created_at"])
     return [config["name"], config["kind"], str(config["kind_version"]), default, bundle, age]
+
+
+def _list_bindings(session: Session, client: Client, limit: int, filters: dict[str, Any]) -> None:
+    chosen = _chosen(filters, "name", kind="watch_kind")
+    found = Listing(client, "/reactor-bindings", "reactor_bindings", {}, limit, chosen=chosen)
+    headings, row = reactors.BINDING_HEADINGS, reactors.binding_row
+    _print_list(session, "reactor_bindings", found, headings, row, lambda binding: binding["name"])
+
+
+def _list_dead_letters(session: Session, client: Client, limit: int) -> None:
+    found = Listing(client, "/dead-letters", "dead_letters", {}, limit)
+    headings, row = reactors.DEAD_LETTER_HEADINGS, reactors.dead_letter_row
+    _print_list(session, "dead_letters", found, headings, row, lambda letter: str(letter["id"]))
 
 
 def _list_members(session: Session, client: Client) -> None:

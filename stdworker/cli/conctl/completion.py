@@ -8,7 +8,7 @@ import click
 
 from stdworker.cli.conctl.arguments import ALIASES, TYPES
 from stdworker.cli.conctl.client import Client, Connection, Failed
-from stdworker.cli.conctl.items import CONFIG, KIND, RESOURCE
+from stdworker.cli.conctl.items import BINDING, CONFIG, KIND, RESOURCE
 from stdworker.model.json_text import loads
 
 SECONDS_MAX = 1.0
@@ -63,4 +63,9 @@ def _manifests(client: Client, incomplete: str) -> Iterator[str]:
     return (pair for pair in pairs if pair.startswith(incomplete))
 
 
-_NAMES = {RESOURCE: _resources, CONFIG: _configs, KIND: _manifests}
+def _bindings(client: Client, incomplete: str) -> Iterator[str]:
+    found = client.items("/reactor-bindings", "reactor_bindings", {}).items
+    return (name for name in (loads(binding)["name"] for binding in found) if name.startswith(incomplete))
+
+
+_NAMES = {RESOURCE: _resources, CONFIG: _configs, BINDING: _bindings, KIND: _manifests}

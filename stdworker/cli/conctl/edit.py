@@ -10,9 +10,10 @@ from typing import NamedTuple
 
 import click
 
+from stdworker.cli.conctl.apply import PATHS
 from stdworker.cli.conctl.arguments import path_of
 from stdworker.cli.conctl.client import Client, Failed
-from stdworker.cli.conctl.items import CONFIG, KIND, RESOURCE, Item, items
+from stdworker.cli.conctl.items import BINDING, CONFIG, KIND, RESOURCE, Item, items
 from stdworker.cli.conctl.output import pretty_yaml
 from stdworker.cli.conctl.plan import explained
 from stdworker.cli.terminal import plain
@@ -25,6 +26,17 @@ CHANGED_MEANWHILE = 412
 DECLARED = {
     RESOURCE: ("kind", "kind_version", "name", "labels", "provider_config_ref", "spec"),
     CONFIG: ("name", "kind", "kind_version", "is_default", "labels", "spec"),
+    BINDING: (
+        "name",
+        "watch_kind",
+        "watch_kind_version",
+        "transition",
+        "reactor",
+        "reactor_version",
+        "label_match",
+        "enabled",
+        "labels",
+    ),
 }
 _NULL = RawJson(b"null")
 
@@ -136,7 +148,7 @@ class Editing:
         else:
             self.check_still(seen)
             body = join_members({"labels": _NULL, **seen.hidden, **item.members})
-            method, path = ("PUT", self.path_of_kind()) if self.type == KIND else ("POST", "/providerconfigs")
+            method, path = ("PUT", self.path_of_kind()) if self.type == KIND else ("POST", PATHS[self.type])
             response = self.client.call(method, path, body=body)
         return f"{self.type} {self.name} {response.headers.get('x-apply-result', 'configured')}"
 

@@ -1,4 +1,4 @@
-"""What documents declare: kinds, provider configs, resources, each with the place where it is written."""
+"""What documents declare, each thing with the place where it is written."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from stdworker.model.json_text import RawJson, dumps, join_members, loads, membe
 if TYPE_CHECKING:
     from stdworker.model.kind_file import KindFile
 
-KIND, CONFIG, RESOURCE = "manifest", "providerconfig", "resource"
-ORDER = (KIND, CONFIG, RESOURCE)
+KIND, CONFIG, BINDING, RESOURCE = "manifest", "providerconfig", "reactorbinding", "resource"
+ORDER = (KIND, CONFIG, BINDING, RESOURCE)
 SCOPE_FILE = "converge.yaml"  # says what the files beside and below it belong to; declares nothing itself
 SKIPPED_FOLDERS = ("node_modules", "__pycache__")  # beside hidden ones
 KIND_FILE_MEMBERS = ("default_config", "default_bundle")
@@ -58,7 +58,7 @@ class Item:
 
 
 def load(sources: Sequence[str], forced_type: str | None = None) -> list[Item]:
-    """Read files, folders (their files by name, recursively) and `-`; kinds first, then configs, then resources.
+    """Read files, folders (their files by name, recursively) and `-`; each after what it may need.
 
     Raises ConfigError naming file and line.
     """
@@ -134,7 +134,7 @@ def items(document: Document, forced_type: str | None = None) -> Iterator[Item]:
         )
     told.pop("type", None)
     if found != KIND:
-        label = _text(told, "name") if found == CONFIG else f"{_text(told, 'kind')}/{_text(told, 'name')}"
+        label = _text(told, "name") if found in (CONFIG, BINDING) else f"{_text(told, 'kind')}/{_text(told, 'name')}"
         yield Item(found, label, told, document.where)
         return
     manifest = {key: raw for key, raw in told.items() if key not in KIND_FILE_MEMBERS}
@@ -185,6 +185,8 @@ def _default_config(told: dict[str, RawJson], where: str) -> Item:
 
 
 def _shape(told: dict[str, RawJson]) -> str:
+    if "watch_kind" in told:
+        return BINDING
     if "reactions" in told or "spec_schema" in told:
         return KIND
     if "is_default" in told or "data" in told:

@@ -15,7 +15,7 @@ import click
 from stdworker.cli.conctl.apply import Applying, Results
 from stdworker.cli.conctl.arguments import path_of
 from stdworker.cli.conctl.client import Client, Failed, Listing
-from stdworker.cli.conctl.items import CONFIG, KIND, RESOURCE, Item
+from stdworker.cli.conctl.items import BINDING, CONFIG, KIND, RESOURCE, Item
 from stdworker.cli.conctl.plan import Plan
 from stdworker.cli.conctl.scopes import Tree
 from stdworker.cli.conctl.wait import wait_for
@@ -24,7 +24,7 @@ from stdworker.model.json_text import dumps, loads, members
 
 APP_LABEL = "converge.sh/app"
 PRUNE_LABEL = "converge.sh/prune"
-PRUNED_IN_ORDER = (RESOURCE, CONFIG, KIND)  # what uses another goes first
+PRUNED_IN_ORDER = (RESOURCE, BINDING, CONFIG, KIND)  # what uses another goes first
 PRECONDITION = 412
 GONE = 404
 RACES_MAX = 8  # of a resource that changes between being looked at and being deleted
@@ -134,7 +134,7 @@ class Sync:
         return f"would be {done}" if self.dry_run else done
 
     def _are_gone(self, resources: Sequence[Left]) -> bool:
-        """Wait for the end of what needs its config and its kind until then."""
+        """Wait for the end of what needs its config and its kind until then, and whose end reactors may be told."""
         names = [left.name for left in resources]
         if self.dry_run or not names:
             return True
@@ -172,6 +172,10 @@ def _belongings(client: Client, app: str) -> Iterator[Left]:
         config = loads(item)
         if config["owner"] is None and config["labels"].get(APP_LABEL) == app:
             yield Left(CONFIG, config["name"], app, config)
+    for item in Listing(client, "/reactor-bindings", "reactor_bindings", {}).all():
+        binding = loads(item)
+        if binding["labels"].get(APP_LABEL) == app:
+            yield Left(BINDING, binding["name"], app, binding)
     for item in Listing(client, "/kinds/manifests", "manifests", {}).all():
         manifest = loads(item)
         if manifest.get("labels", {}).get(APP_LABEL) == app:
@@ -206,7 +210,7 @@ def _delete_other(client: Client, left: Left) -> None:
 
 def _refuse_used(client: Client, left: Left, going: Sequence[Left]) -> None:
     """What the engine would say of a kind or a config that something which stays uses. Raises Failed."""
-    if left.type == RESOURCE:
+    if left.type in (RESOURCE, BINDING):
         return
     pruned = {other.name for other in going if other.type == RESOURCE}
     pair = {"kv": f"{left.seen['kind']}/v{left.seen['kind_version']}"}

@@ -8,7 +8,14 @@ import msgspec
 from msgspec import UnsetType
 
 from stdworker.engine.api import shapes
-from stdworker.engine.store.records import UNSET, ApplyDocument, ConfigDeclaration, KindDeclaration, Labels
+from stdworker.engine.store.records import (
+    UNSET,
+    ApplyDocument,
+    BindingDeclaration,
+    ConfigDeclaration,
+    KindDeclaration,
+    Labels,
+)
 from stdworker.errors import Invalid
 from stdworker.model.json_text import RawJson
 from stdworker.model.kind import KindVersion
@@ -44,6 +51,20 @@ def _config_spec(spec: RawJson) -> RawJson | None:
         told = "a masked secret can't be stored; read the config with reveal=true, or leave the secret as it was"
         raise Invalid(f"/spec: {told}", [("/spec", told)], code="masked_secret")
     return None if spec in (b"", b"null") else spec
+
+
+def binding(body: shapes.BindingBody) -> BindingDeclaration:
+    return BindingDeclaration(
+        name=body.name,
+        watch_kind=body.watch_kind,
+        transition=body.transition,
+        reactor=body.reactor,
+        watch_kind_version=body.watch_kind_version,
+        reactor_version=body.reactor_version,
+        label_match=body.label_match or {},
+        enabled=body.enabled,
+        labels=_labels(body.labels),
+    )
 
 
 def kind(body: Any, *, force: bool) -> KindDeclaration:

@@ -20,6 +20,7 @@ from stdworker.engine.store.records import Declaration, Planned
 from stdworker.errors import Invalid, StdworkerError
 from stdworker.model.json_text import check, loads, members
 
+TYPES = ("manifest", "providerconfig", "reactorbinding", "resource")
 DOCUMENTS_MAX = 10_000  # one transaction looks at them all
 
 router = APIRouter(tags=["plan"])
@@ -27,7 +28,7 @@ router = APIRouter(tags=["plan"])
 DOCUMENT: dict[str, Any] = {
     "type": "object",
     "required": ["type"],
-    "properties": {"type": {"enum": ["manifest", "providerconfig", "resource"]}},
+    "properties": {"type": {"enum": list(TYPES)}},
     "description": "What is declared: a document as the route of its type takes it, and its type.",
 }
 
@@ -74,9 +75,11 @@ def _declaration(text: bytes, *, force: bool) -> Declaration:
         return declarations.kind(document.value(), force=force)
     if declared == "providerconfig":
         return declarations.config(bodies.decode(document, shapes.ConfigBody))
+    if declared == "reactorbinding":
+        return declarations.binding(bodies.decode(document, shapes.BindingBody))
     if declared == "resource":
         return declarations.resource(bodies.decode(document, shapes.ResourceBody))
-    told = f"{declared!r} is not one of manifest, providerconfig, resource"
+    told = f"{declared!r} is not one of {', '.join(TYPES)}"
     raise Invalid(f"/type: {told}", [("/type", told)], code="bad_body")
 
 

@@ -7,11 +7,10 @@ from typing import Annotated
 from fastapi import APIRouter, Path, Query, Request
 from starlette.responses import Response
 
-from stdworker.engine.api import bodies, shapes, views
+from stdworker.engine.api import bodies, declarations, shapes, views
 from stdworker.engine.api.context import Actor, InEngine, answer, paged
 from stdworker.engine.api.openapi import PAGED, documented
 from stdworker.engine.api.queries import SEQUENCE_MAX, PageQuery
-from stdworker.engine.store.records import BindingDocument
 
 router = APIRouter(tags=["reactors"])
 
@@ -41,17 +40,7 @@ DeadLetterId = Annotated[int, Path(ge=1, le=SEQUENCE_MAX)]
 async def put(engine: InEngine, actor: Actor, request: Request) -> Response:
     """An existing name is updated. What is crossed from now on is told; what waits already is told as it was bound."""
     body = bodies.decode(await bodies.read(request), shapes.BindingBody)
-    document = BindingDocument(
-        body.name,
-        body.watch_kind,
-        body.transition,
-        body.reactor,
-        body.watch_kind_version,
-        body.reactor_version,
-        body.label_match,
-        body.enabled,
-    )
-    result, row = await engine.put_binding(document, actor)
+    result, row = await engine.put_binding(declarations.binding(body), actor)
     return answer(views.binding(row), 201 if result == "created" else 200, {"X-Apply-Result": result})
 
 
@@ -86,6 +75,11 @@ async def delete(engine: InEngine, actor: Actor, name: str) -> Response:
 async def list_dead_letters(engine: InEngine, query: Annotated[PageQuery, Query()]) -> Response:
     page = await engine.dead_letters(limit=query.limit, cursor=query.cursor)
     return paged(shapes.DeadLetters([views.dead_letter(row) for row in page.items]), page.cursor)
+
+
+@router.get("/dead-letters/{id}", **documented("Get a dead letter", answer=shapes.DeadLetterView, problems=(404,)))
+async def get_dead_letter(engine: InEngine, id: DeadLetterId) -> Response:
+    return answer(views.dead_letter(await engine.dead_letter(id)))
 
 
 @router.post(

@@ -69,9 +69,10 @@ class PolicyBody(Declared):
 
 
 class BindingBody(Declared):
-    """What a reactor is to be told: a transition of a kind's resources, of those with these labels.
+    """What a reactor is to be told: a transition of a kind's resources, of those that `label_match` chooses.
 
-    Without a version it is any version of the watched kind, and the newest one of the reactor.
+    Without a version it is any version of the watched kind, and the newest one of the reactor. `labels` are the
+    binding's own: absent keeps, null clears.
     """
 
     name: ResourceName
@@ -80,8 +81,9 @@ class BindingBody(Declared):
     reactor: KindName
     watch_kind_version: Version | None = None
     reactor_version: Version | None = None
-    label_match: dict[str, str] = field(default_factory=dict)
+    label_match: dict[str, str] | None = None
     enabled: bool = True
+    labels: dict[str, str] | UnsetType | None = UNSET
     type: Literal["reactorbinding"] | UnsetType = UNSET
 
 
@@ -451,6 +453,7 @@ class BindingView(Struct):
     reactor_version: int | None
     label_match: dict[str, str]
     enabled: bool
+    labels: dict[str, str]
     created_at: Instant
     updated_at: Instant
 

@@ -259,6 +259,7 @@ def binding(row: BindingRow) -> shapes.BindingView:
         reactor_version=row.reactor_version,
         label_match=loads(row.label_match.encode()),
         enabled=row.enabled,
+        labels=loads(row.labels.encode()),
         created_at=instant(row.created_at),
         updated_at=instant(row.updated_at),
     )

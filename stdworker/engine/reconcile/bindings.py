@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from stdworker.engine.reconcile import labels as labels_of
 from stdworker.engine.reconcile.deliver import named
 from stdworker.engine.reconcile.kinds import Violations
 from stdworker.engine.reconcile.labels import LABEL_CHARACTERS_MAX, LABELS_MAX
 from stdworker.engine.reconcile.unit import Named, UnitOfWork
 from stdworker.engine.store import reactors
-from stdworker.engine.store.records import BindingDocument
+from stdworker.engine.store.records import BindingDeclaration
 from stdworker.engine.store.rows import BindingRow
 from stdworker.errors import Conflict, Invalid, NotFound
 from stdworker.model.json_text import dumps, loads
 from stdworker.model.kind import RESOURCE_NAME, KindVersion, Transition
 
 
-def put(uow: UnitOfWork, document: BindingDocument) -> tuple[str, BindingRow]:
+def put(uow: UnitOfWork, document: BindingDeclaration) -> tuple[str, BindingRow]:
     """Create or edit a binding; says which, or that nothing changed. Raises Invalid with all that is wrong."""
     found = list(_violations(uow, document))
     if found:
@@ -34,6 +35,7 @@ def put(uow: UnitOfWork, document: BindingDocument) -> tuple[str, BindingRow]:
         document.enabled,
         known.created_at if known else uow.now_ms,
         known.updated_at if known else uow.now_ms,
+        labels_of.kept(document.labels, known.labels if known else "{}"),
     )
     if row == known:
         return "unchanged", row
@@ -63,7 +65,7 @@ def _tell(uow: UnitOfWork, what: str, row: BindingRow) -> None:
 # ---- what is wrong ----
 
 
-def _violations(uow: UnitOfWork, document: BindingDocument) -> Iterator[tuple[str, str]]:
+def _violations(uow: UnitOfWork, document: BindingDeclaration) -> Iterator[tuple[str, str]]:
     if not RESOURCE_NAME.fullmatch(document.name):
         yield "/name", f"{document.name!r} is not a name: 1-253 of A-Z a-z 0-9 . _ -, the first alphanumeric"
     if document.transition not in list(Transition):
@@ -73,14 +75,14 @@ def _violations(uow: UnitOfWork, document: BindingDocument) -> Iterator[tuple[st
     yield from _reactor_violations(uow, document)
 
 
-def _label_violations(document: BindingDocument) -> Violations:
+def _label_violations(document: BindingDeclaration) -> Violations:
     labels = document.label_match
     if len(labels) > LABELS_MAX or any(len(text) > LABEL_CHARACTERS_MAX for pair in labels.items() for text in pair):
         return [("/label_match", f"at most {LABELS_MAX} labels of at most {LABEL_CHARACTERS_MAX} characters")]
     return []
 
 
-def _watch_violations(uow: UnitOfWork, document: BindingDocument) -> Iterator[tuple[str, str]]:
+def _watch_violations(uow: UnitOfWork, document: BindingDeclaration) -> Iterator[tuple[str, str]]:
     watched = [kind for kind in uow.kinds if kind.pair.kind == document.watch_kind]
     if not watched:
         yield "/watch_kind", f"the kind {document.watch_kind} is not published; publish it first"
@@ -91,7 +93,7 @@ def _watch_violations(uow: UnitOfWork, document: BindingDocument) -> Iterator[tu
         yield "/watch_kind_version", f"{document.watch_kind} has no such version; it has {versions}"
 
 
-def _reactor_violations(uow: UnitOfWork, document: BindingDocument) -> Iterator[tuple[str, str]]:
+def _reactor_violations(uow: UnitOfWork, document: BindingDeclaration) -> Iterator[tuple[str, str]]:
     if uow.kinds.reactor(document.reactor, document.reactor_version) is not None:
         return
     published = [kind for kind in uow.kinds if kind.pair.kind == document.reactor]

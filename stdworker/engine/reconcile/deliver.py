@@ -150,7 +150,7 @@ def _queue_again(uow: UnitOfWork, row: TaskRow, position: int) -> None:
 
 def revive(uow: UnitOfWork, id: int) -> DeliveryRow:
     """Queue a dead letter again, as if it had never been tried. Raises NotFound, and Conflict without a reactor."""
-    delivery = reactors.lock_dead(uow.db, id)
+    delivery = reactors.dead_letter(uow.db, id, lock=True)
     if delivery is None:
         raise NotFound(f"there is no dead letter {id}", hint="it is queued again already, or too old to be kept")
     pair = uow.kinds.reactor(delivery.reactor, delivery.reactor_version)

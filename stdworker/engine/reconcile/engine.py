@@ -25,7 +25,7 @@ from stdworker.engine.store.records import (
     Applied,
     ApplyDocument,
     AuditFilter,
-    BindingDocument,
+    BindingDeclaration,
     Claim,
     ConfigRecord,
     Declaration,
@@ -303,7 +303,7 @@ class Engine:
     async def delete_config(self, name: str, actor: str) -> None:
         await self._batcher.call(verbs.DELETE_CONFIG, (actor, name))
 
-    async def put_binding(self, document: BindingDocument, actor: str) -> tuple[str, BindingRow]:
+    async def put_binding(self, document: BindingDeclaration, actor: str) -> tuple[str, BindingRow]:
         """Create or edit a reactor binding; answers created, configured or unchanged."""
         return await self._batcher.call(verbs.PUT_BINDING, (actor, document))  # type: ignore[no-any-return]
 
@@ -320,6 +320,9 @@ class Engine:
     async def dead_letters(self, *, limit: int = 100, cursor: str | None = None) -> Page:
         """A page of the deliveries to reactors that were given up, the newest crossing first."""
         return await self.read(readings.dead_letters, limit, cursor)
+
+    async def dead_letter(self, id: int) -> DeliveryRow:
+        return await self.read(readings.dead_letter, id)
 
     async def retry_dead_letter(self, id: int, actor: str) -> DeliveryRow:
         """Queue a dead letter again; answers what it was."""

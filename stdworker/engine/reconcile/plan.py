@@ -7,12 +7,13 @@ import json
 from collections.abc import Sequence
 from itertools import groupby
 
-from stdworker.engine.reconcile import apply, configs, publish
+from stdworker.engine.reconcile import apply, bindings, configs, publish
 from stdworker.engine.reconcile.kinds import Kinds
 from stdworker.engine.reconcile.unit import UnitOfWork
-from stdworker.engine.store import catalog
+from stdworker.engine.store import catalog, reactors
 from stdworker.engine.store.records import (
     ApplyDocument,
+    BindingDeclaration,
     ConfigDeclaration,
     ConfigRecord,
     Declaration,
@@ -20,7 +21,7 @@ from stdworker.engine.store.records import (
     KindRecord,
     Planned,
 )
-from stdworker.engine.store.rows import Node
+from stdworker.engine.store.rows import BindingRow, Node
 from stdworker.errors import RequestError
 from stdworker.model.json_text import RawJson, dumps, join_members, members
 from stdworker.model.kind import KindVersion
@@ -43,6 +44,8 @@ def _alone(uow: UnitOfWork, declared: Declaration) -> Planned | RequestError:
     try:
         if isinstance(declared, KindDeclaration):
             return _kind(uow, declared)
+        if isinstance(declared, BindingDeclaration):
+            return _binding(uow, declared)
         assert isinstance(declared, ConfigDeclaration)
         return _config(uow, declared)
     except RequestError as error:
@@ -89,6 +92,25 @@ def _shown(record: ConfigRecord) -> RawJson:
     if record.bundle:
         told["data"] = dumps(f"{len(record.bundle)} bytes, sha256 {hashlib.sha256(record.bundle).hexdigest()}")
     return join_members(told)
+
+
+def _binding(uow: UnitOfWork, declared: BindingDeclaration) -> Planned:
+    known = reactors.binding(uow.db, declared.name)
+    result, row = bindings.put(uow, declared)
+    return Planned(result, _bound(known) if known else None, _bound(row))
+
+
+def _bound(row: BindingRow) -> RawJson:
+    """A binding as a file would declare it; what it leaves open is not said."""
+    told = {name: dumps(getattr(row, name)) for name in _BINDING_MEMBERS if getattr(row, name) is not None}
+    marks = {name: RawJson(text.encode()) for name in _BINDING_LABELS if (text := getattr(row, name)) != "{}"}
+    return join_members({**told, **marks})
+
+
+_BINDING_MEMBERS = (
+    "name", "watch_kind", "watch_kind_version", "transition", "reactor", "reactor_version", "enabled",
+)  # fmt: skip
+_BINDING_LABELS = ("label_match", "labels")
 
 
 def _named(pair: KindVersion, name: str) -> dict[str, RawJson]:

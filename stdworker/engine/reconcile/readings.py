@@ -30,7 +30,7 @@ from stdworker.engine.store.records import (
     ResourceFilter,
     ResourceRecord,
 )
-from stdworker.engine.store.rows import BindingRow, OperationRow
+from stdworker.engine.store.rows import BindingRow, DeliveryRow, OperationRow
 from stdworker.errors import Invalid, NotFound
 from stdworker.model.kind import KindVersion
 from stdworker.model.resource import Ref
@@ -194,6 +194,13 @@ def dead_letters(db: Connection, limit: int, cursor: str | None) -> Page:
     found = reactors.dead(db, _number(cursor) if cursor is not None else NUMBER_MAX, limit + 1)
     page = found[:limit]
     return Page(page, str(page[-1].id) if len(found) > limit else None)
+
+
+def dead_letter(db: Connection, id: int) -> DeliveryRow:
+    found = reactors.dead_letter(db, id)
+    if found is None:
+        raise NotFound(f"there is no dead letter {id}", hint="it is queued again already, or too old to be kept")
+    return found
 
 
 def operation(db: Connection, ref: Ref, uid: str) -> OperationRow:

@@ -144,9 +144,10 @@ def get(db: Connection, id: int) -> DeliveryRow:
     return DeliveryRow(*db.fetch(f"SELECT {_DELIVERY} FROM deliveries d WHERE d.id = :id", id=id)[0])
 
 
-def lock_dead(db: Connection, id: int) -> DeliveryRow | None:
-    """A dead letter, held until the transaction ends."""
-    rows = db.fetch(f"SELECT {_DELIVERY} FROM deliveries d WHERE d.id = :id AND d.dead_at IS NOT NULL LOCK(d)", id=id)
+def dead_letter(db: Connection, id: int, *, lock: bool = False) -> DeliveryRow | None:
+    """A delivery if it is dead; with `lock` it is held until the transaction ends."""
+    statement = f"SELECT {_DELIVERY} FROM deliveries d WHERE d.id = :id AND d.dead_at IS NOT NULL"
+    rows = db.fetch(statement + " LOCK(d)" if lock else statement, id=id)
     return DeliveryRow(*rows[0]) if rows else None
 
 

@@ -113,20 +113,6 @@ class ApplyDocument:
 
 
 @dataclass(slots=True)
-class BindingDocument:
-    """A reactor binding as someone declares it. No version is any of the kind watched, or the newest reactor."""
-
-    name: str
-    watch_kind: str
-    transition: str
-    reactor: str
-    watch_kind_version: int | None = None
-    reactor_version: int | None = None
-    label_match: dict[str, str] = field(default_factory=dict)
-    enabled: bool = True
-
-
-@dataclass(slots=True)
 class ConditionRecord(Condition):
     """A stored or synthesized condition."""
 
@@ -382,7 +368,22 @@ class ConfigDeclaration:
     labels: Labels = UNSET
 
 
-Declaration = KindDeclaration | ConfigDeclaration | ApplyDocument
+@dataclass(slots=True)
+class BindingDeclaration:
+    """A reactor binding as someone declares it. No version is any of the kind watched, or the newest reactor."""
+
+    name: str
+    watch_kind: str
+    transition: str
+    reactor: str
+    watch_kind_version: int | None = None
+    reactor_version: int | None = None
+    label_match: dict[str, str] = field(default_factory=dict)
+    enabled: bool = True
+    labels: Labels = UNSET
+
+
+Declaration = KindDeclaration | ConfigDeclaration | BindingDeclaration | ApplyDocument
 
 
 class Planned(NamedTuple):

@@ -178,6 +178,7 @@ class BindingRow:
     enabled: bool
     created_at: int
     updated_at: int
+    labels: str = "{}"
 
 
 @dataclass(slots=True)

@@ -228,6 +228,7 @@ reactor_bindings = Table(
     Column("enabled", Boolean, nullable=False),
     Column("created_at", BigInteger, nullable=False),
     Column("updated_at", BigInteger, nullable=False),
+    Column("labels", Text, nullable=False, server_default="{}"),
 )
 
 # The outbox of reactors: what they are told, until they have taken it. A row has a place in the queue, or is dead.

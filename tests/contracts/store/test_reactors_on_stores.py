@@ -7,7 +7,7 @@ from collections import Counter
 
 from stdworker.engine.reconcile import Engine
 from stdworker.engine.store import nodes, reactors, tasks
-from stdworker.engine.store.records import ApplyDocument, BindingDocument, Settlement, Want
+from stdworker.engine.store.records import ApplyDocument, BindingDeclaration, Settlement, Want
 from stdworker.engine.store.rows import REACT, BindingRow, DeliveryRow, Node, TaskRow, task_id
 from stdworker.model.json_text import RawJson
 from stdworker.model.kind import KindVersion, Stage
@@ -69,7 +69,7 @@ def test_deliveries_are_ready_in_the_order_of_their_places_and_go_with_them(db):
         (second, 9, 4, "Why")
     ]
     reactors.mark(db, second, None, 0, "", "")
-    assert (reactors.lock_dead(db, second), reactors.dead(db, LATE, 10)) == (None, [])
+    assert (reactors.dead_letter(db, second, lock=True), reactors.dead(db, LATE, 10)) == (None, [])
     assert reactors.get(db, later).dead_at is None
 
 
@@ -129,7 +129,7 @@ def test_every_crossing_is_taken_once_by_engines_that_share_a_store(database_url
         await one.publish_kind({"kind": "leaf", "kind_version": 1, "reactions": [MAKE]}, "test")
         await one.publish_kind({"kind": "pager", "kind_version": 1, "reactions": [TELL]}, "test")
         for transition in ("created", "synced", "deleted"):
-            await two.put_binding(BindingDocument(transition, "leaf", transition, "pager"), "test")
+            await two.put_binding(BindingDeclaration(transition, "leaf", transition, "pager"), "test")
         names = [f"l{n}" for n in range(RESOURCES)]
         heard: Counter[str] = Counter()
 

@@ -1,5 +1,7 @@
 """Reactor bindings and dead letters over REST."""
 
+import json
+
 import pytest
 
 from stdworker.engine.store.records import Settlement, Want
@@ -43,6 +45,24 @@ async def test_a_binding_is_made_with_201_and_changed_with_200(api, pager):
     assert shown == changed.json()
     assert (shown["label_match"], shown["enabled"], shown["watch_kind_version"]) == ({"team": "web"}, False, None)
     assert shown["created_at"] == made.json()["created_at"]
+
+
+async def test_labels_of_a_binding_are_kept_when_absent_and_cleared_by_null(api, pager):
+    marked = await api.post("/reactor-bindings", json={**BINDING, "labels": {"team": "web"}})
+    kept = await api.post("/reactor-bindings", json=BINDING)
+    cleared = await api.post("/reactor-bindings", json={**BINDING, "labels": None})
+    assert [found.json()["labels"] for found in (marked, kept, cleared)] == [{"team": "web"}, {"team": "web"}, {}]
+    assert [found.headers["x-apply-result"] for found in (kept, cleared)] == ["unchanged", "configured"]
+
+
+async def test_a_plan_of_a_binding_says_what_it_would_be_and_makes_nothing(api, leaf):
+    lines = [{"type": "manifest", **PAGER}, {"type": "reactorbinding", **BINDING}, {"type": "reactorbinding"}]
+    body = "\n".join(map(json.dumps, lines))
+    answer = await api.post("/plan", content=body, headers={"content-type": "application/x-ndjson"})
+    _, planned, refused = map(json.loads, answer.text.splitlines())
+    assert (planned["result"], planned["after"]) == ("created", {**BINDING, "enabled": True})
+    assert (refused["result"], refused["problem"]["errors"][0]["location"]) == ("failed", "body/name")
+    assert (await api.get("/reactor-bindings")).json() == {"reactor_bindings": []}
 
 
 async def test_bindings_are_listed_by_name_and_paged(api, pager):
@@ -92,6 +112,7 @@ async def test_a_dead_letter_shows_what_was_to_be_told_and_why_it_was_not(api, d
     assert dead_letter["dedup_token"] == f"{resource['uid']}:created:1:1:page"
     assert (told["uid"], told["spec"], told["labels"]) == (resource["uid"], {"size": 1.5}, {"team": "web"})
     assert dead_letter["dead_since"] >= dead_letter["crossed_at"]
+    assert (await api.get(f"/dead-letters/{dead_letter['id']}")).json() == dead_letter
 
 
 async def test_a_retry_makes_it_a_delivery_again(api, engine, dead_letter):
@@ -104,4 +125,5 @@ async def test_a_retry_makes_it_a_delivery_again(api, engine, dead_letter):
 
 
 async def test_what_is_no_number_names_no_dead_letter(api):
-    assert [(await api.post(f"/dead-letters/{name}/retry")).status_code for name in ("x", "0", "7")] == [422, 422, 404]
+    for ask in (lambda name: api.get(f"/dead-letters/{name}"), lambda name: api.post(f"/dead-letters/{name}/retry")):
+        assert [(await ask(name)).status_code for name in ("x", "0", "7")] == [422, 422, 404]

@@ -32,7 +32,10 @@ reactions: [{name: compose, trigger: specChange, emits: [children, edges, status
 
 
 def settle(claim: Claim) -> Settlement:
-    """What the worker makes of a task: a stack has two leaves; a leaf fails if its spec says how."""
+    """What the worker makes of a task: a stack has two leaves; a leaf fails if its spec says how, and a
+    reactor whatever it is told."""
+    if claim.stage is Stage.REACT:
+        return Settlement(claim.lease, claim.stage, error="nobody listens", terminal=True)
     if claim.stage is Stage.COMPOSE:
         labels = claim.resource.labels if "copies" in claim.resource.spec else {}
         leaves = [ChildSpec("leaf", 1, f"{claim.resource.name}-{name}", {}, labels) for name in ("db", "web")]
@@ -44,7 +47,7 @@ def settle(claim: Claim) -> Settlement:
 
 
 async def work(engine: Engine) -> None:
-    pairs = [KindVersion("leaf"), KindVersion("stack")]
+    pairs = [KindVersion("leaf"), KindVersion("stack"), KindVersion("mute")]
     async with engine.watch() as watch:
         while True:
             claims = await engine.claim([Want(pair, 100, "worker") for pair in pairs], "broker")

@@ -76,8 +76,11 @@ def test_a_folder_is_read_recursively_without_hidden_and_foreign_folders(tmp_pat
     ("text", "complaint"),
     [
         ("- 1\n", "f.yaml:1 item 1: expected an object, got 1"),
-        ("type: pod\n", "f.yaml:1: the type 'pod' is not known; it is one of manifest, providerconfig, resource"),
-        ("\nx: 1\n", "f.yaml:2: no type; it is one of manifest, providerconfig, resource"),
+        (
+            "type: pod\n",
+            "f.yaml:1: the type 'pod' is not known; it is one of manifest, providerconfig, reactorbinding, resource",
+        ),
+        ("\nx: 1\n", "f.yaml:2: no type; it is one of manifest, providerconfig, reactorbinding, resource"),
     ],
 )
 def test_a_document_that_is_nothing_known_is_refused_with_its_place(tmp_path, text, complaint):

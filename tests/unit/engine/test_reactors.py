@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from stdworker.engine.reconcile.deliver import ATTEMPTS_MAX
-from stdworker.engine.store.records import ApplyDocument, BindingDocument, KindPolicy
+from stdworker.engine.store.records import ApplyDocument, BindingDeclaration, KindPolicy
 from stdworker.errors import Conflict, Invalid, NotFound, Retry, Terminal
 from stdworker.model.kind import KindVersion, Stage, Transition, Trigger
 from stdworker.model.outcome import Condition, Outcome
@@ -48,7 +48,7 @@ def told(watched):
 
 
 def bind(world, watch="leaf", transition="synced", *, reactor="pager", name=None, **more):
-    document = BindingDocument(name or f"{watch}-{transition}", watch, transition, reactor, **more)
+    document = BindingDeclaration(name or f"{watch}-{transition}", watch, transition, reactor, **more)
     return world.do(world.engine.put_binding(document, "someone"))
 
 
@@ -423,15 +423,15 @@ def test_a_binding_is_created_changed_and_left_alone_and_who_did_it_is_kept(watc
 @pytest.mark.parametrize(
     ("document", "place", "complaint"),
     [
-        (BindingDocument("b", "leaf", "ready", "pager"), "/transition", "one of created, synced, degraded, failed"),
-        (BindingDocument("b", "leef", "synced", "pager"), "/watch_kind", "leef is not published"),
-        (BindingDocument("b", "pager", "synced", "pager"), "/watch_kind", "reactor kind"),
-        (BindingDocument("b", "leaf", "synced", "pager", 7), "/watch_kind_version", "it has 1"),
-        (BindingDocument("b", "leaf", "synced", "leaf"), "/reactor", "no reaction with the trigger reactor"),
-        (BindingDocument("b", "leaf", "synced", "none"), "/reactor", "none is not published; publish it"),
-        (BindingDocument("b", "leaf", "synced", "pager", None, 7), "/reactor_version", "it does at 1"),
-        (BindingDocument("-", "leaf", "synced", "pager"), "/name", "is not a name"),
-        (BindingDocument("b", "leaf", "synced", "pager", label_match={"a": "x" * 300}), "/label_match", "253"),
+        (BindingDeclaration("b", "leaf", "ready", "pager"), "/transition", "one of created, synced, degraded, failed"),
+        (BindingDeclaration("b", "leef", "synced", "pager"), "/watch_kind", "leef is not published"),
+        (BindingDeclaration("b", "pager", "synced", "pager"), "/watch_kind", "reactor kind"),
+        (BindingDeclaration("b", "leaf", "synced", "pager", 7), "/watch_kind_version", "it has 1"),
+        (BindingDeclaration("b", "leaf", "synced", "leaf"), "/reactor", "no reaction with the trigger reactor"),
+        (BindingDeclaration("b", "leaf", "synced", "none"), "/reactor", "none is not published; publish it"),
+        (BindingDeclaration("b", "leaf", "synced", "pager", None, 7), "/reactor_version", "it does at 1"),
+        (BindingDeclaration("-", "leaf", "synced", "pager"), "/name", "is not a name"),
+        (BindingDeclaration("b", "leaf", "synced", "pager", label_match={"a": "x" * 300}), "/label_match", "253"),
     ],
 )
 def test_a_binding_that_could_not_work_is_refused_with_what_to_do(watched, document, place, complaint):
