@@ -7,6 +7,8 @@ import pytest
 from stdworker.bridge import conversation, oneshot, places, pools, redact, runtime, supervision
 from stdworker.bridge.describe import DESCRIBE_SECONDS
 from stdworker.bridge.launch import Limits
+from stdworker.engine.reconcile.deliver import ATTEMPTS_MAX
+from stdworker.engine.reconcile.verbs import DEAD_LETTERS_KEEP
 from stdworker.framing.response import SHOWN_BYTES_MAX
 from stdworker.model.json_text import DEPTH_MAX, NUMBER_CHARACTERS_MAX
 from stdworker.process import confinement, guardian_program, orphans
@@ -15,6 +17,7 @@ from stdworker.worker.watchdog import STUCK_SECONDS
 
 ROOT = Path(__file__).parents[2]
 PROGRAMS, DIAGNOSIS, PROTOCOL = "docs/programs.md", "docs/diagnosis.md", "protocol/stdio/v1/README.md"
+RUNNING = "docs/running.md"
 WORDS = {2: "two", 5: "five"}
 ORDINALS = {3: "third"}
 MINUTE = 60.0
@@ -38,7 +41,9 @@ SENTENCES = [
     (PROTOCOL, f"all within {DESCRIBE_SECONDS:g} s"),
     (PROTOCOL, f"nesting deeper than {DEPTH_MAX}"),
     (PROTOCOL, f"the next ones {DELAYS}"),
-    ("docs/running.md", f"is stuck for {STUCK_SECONDS:g} s"),
+    (RUNNING, f"or {ATTEMPTS_MAX} times where that is 0"),
+    (RUNNING, f"The youngest {DEAD_LETTERS_KEEP:,} are kept"),
+    (RUNNING, f"is stuck for {STUCK_SECONDS:g} s"),
 ]
 
 

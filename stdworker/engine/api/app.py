@@ -116,7 +116,7 @@ async def readyz(engine: InEngine, request: Request) -> Response:
 @_probes.get("/metrics")
 async def show_metrics(engine: InEngine) -> Response:
     by_kind = (await engine.summary())["by_kind"]
-    return Response(metrics.exposition(by_kind), media_type=metrics.CONTENT_TYPE_LATEST)
+    return Response(metrics.exposition(by_kind, await engine.delivery_counts()), media_type=metrics.CONTENT_TYPE_LATEST)
 
 
 @_pages.get("/openapi.json")

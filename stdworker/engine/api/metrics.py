@@ -13,6 +13,7 @@ __all__ = ["CONTENT_TYPE_LATEST", "Measure", "exposition"]
 _requests = Counter("converge_http_requests", "Requests answered.", ["method", "route", "status"])
 _seconds = Histogram("converge_http_request_seconds", "How long requests took.", ["route"])
 _resources = Gauge("converge_resources", "Resources by kind and phase.", ["kind", "phase"])
+_deliveries = Gauge("converge_deliveries", "What reactors have not taken, by state: waiting, or dead.", ["state"])
 
 
 class Measure:
@@ -42,8 +43,10 @@ class Measure:
             _seconds.labels(route).observe(time.perf_counter() - begun)
 
 
-def exposition(by_kind: dict[str, dict[str, int]]) -> bytes:
-    """All metrics of this process as Prometheus text, with the resource counts as they are now."""
+def exposition(by_kind: dict[str, dict[str, int]], deliveries: dict[str, int]) -> bytes:
+    """All metrics of this process as Prometheus text, with what the store counts now."""
+    for state, count in deliveries.items():
+        _deliveries.labels(state).set(count)
     _resources.clear()
     for kind, phases in by_kind.items():
         for phase, count in phases.items():

@@ -122,21 +122,16 @@ def let_go(uow: UnitOfWork, pair: KindVersion, *, watched: bool) -> None:
 
     Deliveries for the newest version go to another one, if there is one that reacts.
     """
-    for row in uow.kinds.bindings:
-        if _needs(uow, row, pair) or (watched and (row.watch_kind, row.watch_kind_version) == pair):
-            told = f"{pair} is used by the reactor binding {row.name}"
-            raise Conflict(told, hint="change or delete it first", code="kind_in_use")
     others = [kind.pair for kind in uow.kinds if kind.reactor and kind.pair.kind == pair.kind and kind.pair != pair]
+    for binding in uow.kinds.bindings:
+        row = binding.row
+        told = binding.reactor == pair and (row.reactor_version is not None or not others)
+        if told or (watched and (row.watch_kind, row.watch_kind_version) == pair):
+            used = f"{pair} is used by the reactor binding {row.name}"
+            raise Conflict(used, hint="change or delete it first", code="kind_in_use")
     if others:
         reactors.move(uow.db, max(others))
         uow.hint("work", max(others))
     if reactors.is_awaited(uow.db, pair):
-        told = f"there are deliveries that {pair} has not taken yet"
-        raise Conflict(told, hint="wait until its workers have taken them", code="kind_in_use")
-
-
-def _needs(uow: UnitOfWork, row: BindingRow, pair: KindVersion) -> bool:
-    if row.reactor != pair.kind:
-        return False
-    others = any(kind.reactor and kind.pair.kind == pair.kind and kind.pair != pair for kind in uow.kinds)
-    return row.reactor_version == pair.version if row.reactor_version is not None else not others
+        waits = f"there are deliveries that {pair} has not taken yet"
+        raise Conflict(waits, hint="wait until its workers have taken them", code="kind_in_use")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import orjson
 
-from stdworker.engine.reconcile.kinds import Watcher
+from stdworker.engine.reconcile.kinds import Binding
 from stdworker.engine.store import reactors
 from stdworker.engine.store.rows import REACT, Node, TaskRow, task_id
 from stdworker.model.kind import Phase, Transition
@@ -50,24 +50,23 @@ def send(uow: UnitOfWork, crossings: Sequence[Crossing]) -> None:
     if not found:
         return
     rows = []
-    for (crossing, watcher), id in zip(found, uow.db.next_ids(len(found)), strict=True):
+    for (crossing, binding), id in zip(found, uow.db.next_ids(len(found)), strict=True):
         node, transition, generation, seq = crossing
-        binding = watcher.row
-        token = f"{node.uid}:{transition}:{generation}:{seq}:{binding.name}"
-        about = (binding.name, transition, binding.reactor, binding.reactor_version)
-        rows.append((id, node.id, *about, token, uow.now_ms))
-        uow.save_task(TaskRow(task_id(id, REACT), id, *watcher.reactor, uow.position()))
+        row = binding.row
+        token = f"{node.uid}:{transition}:{generation}:{seq}:{row.name}"
+        rows.append((id, node.id, row.name, transition, row.reactor, row.reactor_version, token, uow.now_ms))
+        uow.save_task(TaskRow(task_id(id, REACT), id, *binding.reactor, uow.position()))
     reactors.send(uow.db, rows)
 
 
-def _watched(uow: UnitOfWork, crossings: Sequence[Crossing]) -> Iterator[tuple[Crossing, Watcher]]:
+def _watched(uow: UnitOfWork, crossings: Sequence[Crossing]) -> Iterator[tuple[Crossing, Binding]]:
     told = [
-        (crossing, watcher)
+        (crossing, binding)
         for crossing in crossings
-        for watcher in uow.kinds.watchers[crossing.node.kind, crossing.transition]
-        if watcher.is_of(crossing.node.kind_version)
+        for binding in uow.kinds.bound[crossing.node.kind, crossing.transition]
+        if binding.watches(crossing.node.kind_version)
     ]
-    uow.lock([crossing.node.id for crossing, watcher in told if watcher.label_match], whole=True)
-    for crossing, watcher in told:
-        if not watcher.label_match or watcher.label_match.items() <= orjson.loads(crossing.node.labels).items():
-            yield crossing, watcher
+    uow.lock([crossing.node.id for crossing, binding in told if binding.label_match], whole=True)
+    for crossing, binding in told:
+        if not binding.label_match or binding.label_match.items() <= orjson.loads(crossing.node.labels).items():
+            yield crossing, binding

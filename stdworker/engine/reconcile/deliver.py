@@ -26,7 +26,7 @@ from stdworker.model.outcome import Outcome
 from stdworker.model.resource import Resource
 from stdworker.model.task import Lease
 
-ATTEMPTS_MAX = 20  # where the reactor's kind sets no limit: more than an hour of failures
+ATTEMPTS_MAX = 20  # where the reactor's kind sets no limit: about half an hour of failures
 
 
 # ---- claim ----

@@ -321,6 +321,10 @@ class Engine:
         """A page of the deliveries to reactors that were given up, the newest crossing first."""
         return await self.read(readings.dead_letters, limit, cursor)
 
+    async def delivery_counts(self) -> dict[str, int]:
+        """How many deliveries to reactors are `waiting`, or running, up to a bound, and how many are `dead`."""
+        return await self.read(readings.delivery_counts)
+
     async def dead_letter(self, id: int) -> DeliveryRow:
         return await self.read(readings.dead_letter, id)
 

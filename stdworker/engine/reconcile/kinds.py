@@ -101,7 +101,6 @@ class Kind:
             Stage.WORK: self.worker,
             Stage.ROLLUP: self.rollup,
             Stage.DELETE: self.deleter,
-            Stage.REACT: self.reactor,
         }
 
     @property
@@ -164,28 +163,29 @@ def _schema(document: dict[str, Any] | None, where: str) -> Schema:
     return Schema(compile_schema(document, where) if document is not None else None)
 
 
-class Watcher:
-    """An enabled binding, ready for use. `reactor` is whom it has told: the version that it names, or the newest."""
+class Binding:
+    """A reactor binding, ready for use. `reactor` is whom it has told: the version that it names, or the newest."""
 
     def __init__(self, row: BindingRow, reactor: KindVersion) -> None:
         self.row = row
         self.reactor = reactor
         self.label_match: dict[str, str] = loads(row.label_match.encode())
 
-    def is_of(self, kind_version: int) -> bool:
+    def watches(self, kind_version: int) -> bool:
         return self.row.watch_kind_version in (None, kind_version)
 
 
 @dataclass(slots=True)
 class Kinds:
-    """All published kinds, and who watches them, as of one revision; replaced as a whole when the store has a
-    newer one."""
+    """All published kinds, and the bindings to reactors, as of one revision; replaced as a whole when the store has
+    a newer one."""
 
     revision: int = -1
     by_pair: dict[tuple[str, int], Kind] = field(default_factory=dict)
     default_revisions: dict[KindVersion, int] = field(default_factory=dict)
-    bindings: list[BindingRow] = field(default_factory=list)
-    watchers: dict[tuple[str, Transition], list[Watcher]] = field(default_factory=dict)
+    bindings: list[Binding] = field(default_factory=list)
+    bound: dict[tuple[str, Transition], list[Binding]] = field(default_factory=dict)
+    """The enabled bindings by what they watch."""
 
     @classmethod
     def read(cls, db: Connection, known: Kinds | None = None) -> Kinds:
@@ -196,13 +196,19 @@ class Kinds:
             pair = KindVersion(row.kind, row.kind_version)
             old = known.get(pair) if known else None
             kinds[pair] = old if old is not None and old.row == row else Kind(row)
-        read = cls(revision, kinds, catalog.default_revisions(db), reactors.bindings(db))
-        for binding in read.bindings:
-            reactor = read.reactor(binding.reactor, binding.reactor_version)
-            if binding.enabled and reactor is not None:
-                watched = binding.watch_kind, Transition(binding.transition)
-                read.watchers.setdefault(watched, []).append(Watcher(binding, reactor))
+        read = cls(revision, kinds, catalog.default_revisions(db))
+        for binding in reactors.bindings(db):
+            read._bind(binding)
         return read
+
+    def _bind(self, row: BindingRow) -> None:
+        reactor = self.reactor(row.reactor, row.reactor_version)
+        if reactor is None:
+            return
+        binding = Binding(row, reactor)
+        self.bindings.append(binding)
+        if row.enabled:
+            self.bound.setdefault((row.watch_kind, Transition(row.transition)), []).append(binding)
 
     def __iter__(self) -> Iterator[Kind]:
         return iter(self.by_pair.values())

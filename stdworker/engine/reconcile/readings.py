@@ -37,6 +37,7 @@ from stdworker.model.resource import Ref
 
 PAGE_MAX = 1_000
 NUMBER_MAX = 1 << 62
+DELIVERIES_COUNTED_MAX = 100_000
 
 
 def get(db: Connection, ref: Ref) -> ResourceRecord:
@@ -194,6 +195,10 @@ def dead_letters(db: Connection, limit: int, cursor: str | None) -> Page:
     found = reactors.dead(db, _number(cursor) if cursor is not None else NUMBER_MAX, limit + 1)
     page = found[:limit]
     return Page(page, str(page[-1].id) if len(found) > limit else None)
+
+
+def delivery_counts(db: Connection) -> dict[str, int]:
+    return reactors.counts(db, DELIVERIES_COUNTED_MAX)
 
 
 def dead_letter(db: Connection, id: int) -> DeliveryRow:

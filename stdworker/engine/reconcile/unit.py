@@ -174,7 +174,7 @@ class UnitOfWork:
     def cross(self, node: Node, transition: Transition) -> None:
         """Something happened to the node that reactors may watch."""
         node.transition_seq += 1
-        if (node.kind, transition) in self.kinds.watchers:
+        if (node.kind, transition) in self.kinds.bound:
             self._crossings.append(crossings.Crossing(node, transition, node.generation, node.transition_seq))
 
     def send_crossings(self) -> None:

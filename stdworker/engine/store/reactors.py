@@ -62,6 +62,10 @@ _PRUNE = (
     "DELETE FROM deliveries WHERE id IN (SELECT id FROM deliveries WHERE dead_at IS NOT NULL"
     f" AND (dead_at < :oldest OR id <= coalesce(({_LAST_GIVEN_UP}), 0)) ORDER BY id LIMIT :limit)"
 )
+_COUNTS = (
+    "SELECT (SELECT count(*) FROM (SELECT 1 FROM deliveries WHERE dead_at IS NULL LIMIT :most) AS waiting),"
+    " (SELECT count(*) FROM deliveries WHERE dead_at IS NOT NULL)"
+)
 
 
 class ReadyDelivery(NamedTuple):
@@ -168,6 +172,11 @@ def dead(db: Connection, before: int, limit: int) -> list[DeliveryRow]:
         " ORDER BY d.id DESC LIMIT :limit"
     )
     return [DeliveryRow(*row) for row in db.fetch(statement, before=before, limit=limit)]
+
+
+def counts(db: Connection, most: int) -> dict[str, int]:
+    """How many deliveries wait or run, counted to a bound, and how many are dead."""
+    return dict(zip(("waiting", "dead"), db.fetch(_COUNTS, most=most)[0], strict=True))
 
 
 def prune(db: Connection, keep: int, oldest_ms: int, limit: int) -> int:

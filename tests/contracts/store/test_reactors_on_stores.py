@@ -73,6 +73,13 @@ def test_deliveries_are_ready_in_the_order_of_their_places_and_go_with_them(db):
     assert reactors.get(db, later).dead_at is None
 
 
+def test_what_waits_is_counted_to_a_bound_and_what_is_dead_beside_it(db):
+    sent = [send(db, resource(db, f"r{n}")) for n in range(4)]
+    reactors.mark(db, sent[0], 5, 1, "", "")
+    assert reactors.counts(db, 10) == {"waiting": 3, "dead": 1}
+    assert reactors.counts(db, 2) == {"waiting": 2, "dead": 1}
+
+
 def test_tasks_of_resources_are_told_from_deliveries(db):
     node = resource(db, "it")
     tasks.save(db, [TaskRow(task_id(node.id, 0), node.id, *PAGER, 1)])

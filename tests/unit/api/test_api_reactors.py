@@ -37,7 +37,7 @@ async def dead_letter(api, engine, pager):
 
 async def test_a_binding_is_made_with_201_and_changed_with_200(api, pager):
     made = await api.post("/reactor-bindings", json=BINDING)
-    again = await api.post("/reactor-bindings", json=BINDING)
+    again = await api.post("/reactor-bindings", json={**BINDING, "label_match": None, "reactor_version": None})
     changed = await api.post("/reactor-bindings", json={**BINDING, "label_match": {"team": "web"}, "enabled": False})
     results = [(answer.status_code, answer.headers["x-apply-result"]) for answer in (made, again, changed)]
     assert results == [(201, "created"), (200, "unchanged"), (200, "configured")]
@@ -113,6 +113,13 @@ async def test_a_dead_letter_shows_what_was_to_be_told_and_why_it_was_not(api, d
     assert (told["uid"], told["spec"], told["labels"]) == (resource["uid"], {"size": 1.5}, {"team": "web"})
     assert dead_letter["dead_since"] >= dead_letter["crossed_at"]
     assert (await api.get(f"/dead-letters/{dead_letter['id']}")).json() == dead_letter
+
+
+async def test_the_metrics_count_what_reactors_have_not_taken(api, dead_letter):
+    await api.post("/resources", json={"kind": "leaf", "kind_version": 1, "name": "b"})
+    shown = (await api.get("http://localhost/metrics")).text
+    assert 'converge_deliveries{state="dead"} 1.0' in shown
+    assert 'converge_deliveries{state="waiting"} 1.0' in shown
 
 
 async def test_a_retry_makes_it_a_delivery_again(api, engine, dead_letter):

@@ -12,18 +12,20 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from stdworker.engine.reconcile import state
 from stdworker.engine.store import lists, nodes, tasks
-from stdworker.engine.store.records import ResourceFilter
+from stdworker.engine.store.records import BindingDeclaration, ResourceFilter
 from stdworker.engine.store.rows import task_ids
 from stdworker.errors import Conflict, NotFound
-from stdworker.model.kind import KindVersion
+from stdworker.model.kind import KindVersion, Phase, Stage, Transition
 from stdworker.model.outcome import Condition, Outcome
 
 MAKE = {"name": "make", "trigger": "specChange", "emits": ["status", "conditions"]}
 DROP = {"name": "drop", "trigger": "deleteRequested", "emits": ["finalizer"], "finalizer": "drop"}
+HEAR = {"name": "hear", "trigger": "reactor", "emits": ["sideEffect"]}
 POKE = {"name": "poke", "trigger": "operation", "verb": "poke", "emits": ["operationOutput"]}
 SUM = {"name": "sum", "trigger": "childrenSettled", "emits": ["status"]}
 ROOTS = ["group/g", "tree/t", "leaf/lone"]
 CHILDREN = ["a", "b", "c"]
+AGAIN = ("degraded", "failed")  # may be crossed more than once at the same generation
 EXAMPLES, STEPS = 60, 30
 
 numbers = st.integers(0, 2)
@@ -46,7 +48,12 @@ class Machine(RuleBasedStateMachine):
         self.world.composite()
         self.world.composite("tree", SUM, DROP, POKE)
         self.world.kind("vm", MAKE, DROP, POKE)
+        self.world.kind("ear", HEAR)
+        for watched, transition in itertools.product(("leaf", "group", "tree", "vm"), Transition):
+            binding = BindingDeclaration(f"{watched}-{transition}", watched, transition, "ear")
+            self.world.do(self.world.engine.put_binding(binding, "t"))
         self.claims: list = []
+        self.heard: dict = {}  # what the reactor was told, by its token
         self.landed: Counter = Counter()
 
     # ---- people ----
@@ -96,6 +103,7 @@ class Machine(RuleBasedStateMachine):
     def claim(self, credit):
         claims = self.world.claim(credit)
         for claim in claims:
+            self.hear(claim)
             if claim.stage == "delete":
                 assert self.world.find(owners=[claim.resource.ref]) == []
         self.claims += claims
@@ -144,6 +152,7 @@ class Machine(RuleBasedStateMachine):
     def comes_to_rest(self):
         """When workers succeed from now on, all that is left becomes Ready."""
         world = self.world
+        world.on("ear", self.hear, Stage.REACT)
         for kind in ("leaf", "vm"):
             world.on(kind, lambda claim: self.leaf_outcome(claim, "ok"))
         for claim in self.claims:
@@ -159,6 +168,26 @@ class Machine(RuleBasedStateMachine):
         opened = "SELECT count(*) FROM operations WHERE finished_at IS NULL"
         assert world.do(world.engine.read(lambda db: db.fetch(opened))) == [(0,)]
         assert world.do(world.engine.read(lambda db: db.fetch("SELECT count(*) FROM rechecks"))) == [(0,)]
+        self.reactors_were_told()
+
+    def hear(self, claim):
+        if claim.stage == "react":
+            told = (claim.resource.uid, str(claim.transition), claim.resource.generation)
+            assert self.heard.setdefault(claim.dedup_token, told) == told
+
+    def reactors_were_told(self):
+        """All that is there was made and synced, and all that was made and is not there any more was deleted, once."""
+        letters = self.world.do(self.world.engine.dead_letters(limit=1000)).items
+        assert {letter.dedup_token for letter in letters} <= self.heard.keys()
+        assert self.world.do(self.world.engine.delivery_counts())["waiting"] == 0
+        told = Counter(self.heard.values())
+        assert {crossing for crossing, times in told.items() if times > 1 and crossing[1] not in AGAIN} == set()
+        by_transition = {t: {uid for uid, transition, _ in told if transition == t} for t in Transition}
+        there = {record.uid for record in self.world.find()}
+        assert by_transition["created"] - by_transition["deleted"] == there
+        assert {
+            (record.uid, "synced", record.generation) for record in self.world.find(phases=[Phase.READY])
+        } <= told.keys()
 
     # ---- words ----
 
