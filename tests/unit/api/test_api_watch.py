@@ -259,8 +259,9 @@ async def test_a_drain_ends_the_streams_and_admits_no_more(api, app, leaf, watch
 
 async def test_more_watchers_than_a_process_holds_are_sent_elsewhere(api, watch, monkeypatch):
     monkeypatch.setattr(feed, "FOLLOWERS_MAX", 1)
-    await watch()
+    stream = await watch()
     answer = await api.get("/watch")
+    await stream.response.aclose()  # until then it is held, or it would leave when it is collected
     assert (answer.status_code, answer.json()["type"]) == (503, "urn:converge:problem:too_many_watchers")
 
 
