@@ -38,6 +38,7 @@ VARIABLES = {
     "LEASE_LIVENESS_WINDOW": "How long a task may be silent before it is run again. [15s]",
     "RETRY_BASE": "The first delay after a failure; it doubles each time. [2s]",
     "RETRY_CAP": "The longest such delay. [5m]",
+    "REVISIONS_KEEP": "How many specs of each resource are kept, the live one among them. [20]",
     "EVENTS_KEEP": "How many events are kept. [100000]",
     "EVENTS_KEEP_FOR": "How long events are kept. [720h]",
     "LOG_LEVEL": "debug, info, warn or error. [info]",

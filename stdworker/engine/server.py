@@ -120,6 +120,7 @@ def engine_options(settings: ServeSettings) -> EngineOptions:
         liveness_seconds=settings.liveness_seconds,
         retry_base_seconds=settings.retry_base_seconds,
         retry_cap_seconds=settings.retry_cap_seconds,
+        revisions_keep=settings.revisions_keep,
         events_keep=settings.events_keep,
         events_keep_seconds=settings.events_keep_seconds,
         sqlite_synchronous=settings.sqlite_synchronous,

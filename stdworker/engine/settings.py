@@ -36,6 +36,7 @@ class ServeSettings:
     liveness_seconds: float = 15.0
     retry_base_seconds: float = 2.0
     retry_cap_seconds: float = 300.0
+    revisions_keep: int = 20
     events_keep: int = 100_000
     events_keep_seconds: float = 720 * 3600.0
     log_level: str = "info"
@@ -63,6 +64,7 @@ class ServeSettings:
             liveness_seconds=environment.duration("LEASE_LIVENESS_WINDOW", cls.liveness_seconds, least=1.0),
             retry_base_seconds=environment.duration("RETRY_BASE", cls.retry_base_seconds, least=0.001),
             retry_cap_seconds=environment.duration("RETRY_CAP", cls.retry_cap_seconds, least=0.001),
+            revisions_keep=environment.integer("REVISIONS_KEEP", cls.revisions_keep),
             events_keep=environment.integer("EVENTS_KEEP", cls.events_keep),
             events_keep_seconds=environment.duration("EVENTS_KEEP_FOR", cls.events_keep_seconds),
             log_level=environment.choice("LOG_LEVEL", cls.log_level, LOG_LEVELS),

@@ -15,6 +15,7 @@ from stdworker.engine.api import (
     batch,
     configs,
     docs,
+    history,
     kinds,
     metrics,
     openapi,
@@ -58,7 +59,7 @@ def build_app(engine: Engine, *, store: str = "sqlite", hosts: Collection[str] =
     app.state.draining = False  # set by whoever runs it
     problems.install(app)
     app.include_router(_meta, prefix=API_PREFIX)
-    for part in (batch, plan, resources, relations, operations, watch, kinds, configs, reactors, audit):
+    for part in (batch, plan, resources, history, relations, operations, watch, kinds, configs, reactors, audit):
         app.include_router(part.router, prefix=API_PREFIX)
     app.include_router(_probes)
     app.include_router(_pages)

@@ -131,15 +131,24 @@ async def reconcile(engine: InEngine, actor: Actor, ref: PathRef) -> Response:
     return answer(views.resource(await engine.reconcile(ref, actor), now_ms()), 202)
 
 
-@router.get(
-    "/raw/resources/{kind}/{name}/spec/{generation}",
-    **documented("The spec of a generation, token by token", answer={}, problems=(404,)),
+@router.post(
+    "/resources/{kind}/{name}/quarantine",
+    **documented("Freeze a resource", answer=shapes.Quarantined, problems=(404, 409)),
 )
-async def raw_spec(engine: InEngine, ref: PathRef, generation: int) -> Response:
-    record = await engine.get(ref)
-    if generation != record.generation:
-        raise NotFound(f"the spec of {ref} at generation {generation} is not kept; it is at {record.generation}")
-    return _document(ref, "spec", record.spec)
+async def quarantine(engine: InEngine, actor: Actor, ref: PathRef) -> Response:
+    """Nothing of it runs until it is released: a running task is told to stop, edits are kept and wait."""
+    await engine.quarantine(ref, actor)
+    return answer(shapes.Quarantined(True))
+
+
+@router.post(
+    "/resources/{kind}/{name}/unquarantine",
+    **documented("Release a resource from its quarantine", answer=shapes.Quarantined, problems=(404,)),
+)
+async def unquarantine(engine: InEngine, actor: Actor, ref: PathRef) -> Response:
+    """What is due runs. One that isn't quarantined stays as it is."""
+    await engine.unquarantine(ref, actor)
+    return answer(shapes.Quarantined(False))
 
 
 @router.get(
@@ -147,10 +156,7 @@ async def raw_spec(engine: InEngine, ref: PathRef, generation: int) -> Response:
     **documented("The status as it was reported, token by token", answer={}, problems=(404,)),
 )
 async def raw_status(engine: InEngine, ref: PathRef) -> Response:
-    return _document(ref, "status", (await engine.get(ref)).status)
-
-
-def _document(ref: Ref, what: str, document: RawJson | None) -> Response:
-    if document is None:
-        raise NotFound(f"{ref} has no {what}")
-    return Response(bytes(document), media_type="application/json")
+    status = (await engine.get(ref)).status
+    if status is None:
+        raise NotFound(f"{ref} has no status")
+    return Response(bytes(status), media_type="application/json")

@@ -94,6 +94,12 @@ class OperationBody(Declared):
     input: Raw = field(default_factory=Raw)
 
 
+class RollbackBody(Declared):
+    """Which spec a resource is to have again: the one that it had at this generation."""
+
+    generation: Annotated[int, Meta(ge=1)]
+
+
 # ---- what the API answers ----
 
 
@@ -306,6 +312,35 @@ class Audit(Struct):
     """A page of the audit."""
 
     audit: list[AuditView]
+
+
+class Quarantined(Struct):
+    """Whether a resource is frozen until it is released."""
+
+    quarantined: bool
+
+
+class RevisionView(Struct):
+    """A spec that a resource has had from `generation` on: who wrote it, and for which version of the kind."""
+
+    generation: int
+    kind_version: int
+    actor: str
+    size_bytes: int
+    is_live: bool
+    created_at: Instant
+
+
+class Revisions(Struct):
+    """A page of revisions, the youngest first."""
+
+    revisions: list[RevisionView]
+
+
+class RolledBack(Struct):
+    """The generation that the resource is at now."""
+
+    generation: int
 
 
 class OperationErrorView(Struct):

@@ -20,7 +20,7 @@ from stdworker.engine.store.records import (
     WorkerRecord,
     WorkRecord,
 )
-from stdworker.engine.store.rows import FAILED, BindingRow, DeliveryRow, OperationRow
+from stdworker.engine.store.rows import FAILED, BindingRow, DeliveryRow, OperationRow, RevisionRow
 from stdworker.model.json_text import RawJson, dumps, loads, members
 from stdworker.model.kind import Phase
 from stdworker.model.resource import Ref
@@ -230,6 +230,17 @@ def audit(record: EventRecord) -> shapes.AuditView:
         uid=record.uid,
         message=record.message,
         detail=record.detail,
+    )
+
+
+def revision(row: RevisionRow, *, is_live: bool) -> shapes.RevisionView:
+    return shapes.RevisionView(
+        generation=row.generation,
+        kind_version=row.kind_version,
+        actor=row.written_by,
+        size_bytes=len(row.spec or "{}"),
+        is_live=is_live,
+        created_at=instant(row.written_at),
     )
 
 

@@ -12,7 +12,7 @@ from stdworker.engine.reconcile.unit import UnitOfWork
 from stdworker.engine.store import edges, lists
 from stdworker.engine.store.records import UNSET, Applied, ApplyDocument, Declared, ResourceRecord, revision
 from stdworker.engine.store.rows import DELETE, RECONCILE, Node, task_id
-from stdworker.errors import Conflict, Invalid, NotFound, RequestError
+from stdworker.errors import Conflict, Invalid, RequestError
 from stdworker.model.json_text import ascii_line, equal, loads
 from stdworker.model.kind import KIND, RESOURCE_NAME, KindVersion
 from stdworker.model.resource import Ref
@@ -59,7 +59,7 @@ def decide(uow: UnitOfWork, documents: Sequence[ApplyDocument]) -> list[tuple[st
 
 def reconcile(uow: UnitOfWork, ref: Ref) -> ResourceRecord:
     """Run a resource again from the first stage, as a new generation; of one that is deleted, its teardown."""
-    node = _existing(uow, ref)
+    node = uow.named(ref)
     if state.is_deleting(node):
         uow.recheck(edges.REMOVAL, node.id)
     else:
@@ -72,19 +72,12 @@ def reconcile(uow: UnitOfWork, ref: Ref) -> ResourceRecord:
 
 
 def delete(uow: UnitOfWork, ref: Ref, *, force: bool, only_if: Sequence[str] | None = None) -> None:
-    node = _existing(uow, ref)
+    node = uow.named(ref)
     if only_if is not None:
         _check_revision(ref, node, only_if)
     if force:
         uow.audit(node, "DeleteForced", "teardowns are skipped")
     deletion.mark(uow, node.id, force=force)
-
-
-def _existing(uow: UnitOfWork, ref: Ref) -> Node:
-    uow.lock_named({ref})
-    if ref not in uow.by_ref:
-        raise NotFound(f"there is no resource {ref}")
-    return uow.by_ref[ref]
 
 
 def _seen(uow: UnitOfWork, node: Node) -> lists.Seen:
@@ -118,7 +111,7 @@ def _apply(
         if given:
             labels[ref] = given
         return "created", node
-    _check_appliable(uow, known)
+    check_appliable(uow, known)
     changed = _change(uow, known, kind, spec, config, is_new=ref in fresh)
     if given is not None and given != (labels.get(ref) or json.loads(known.labels)):
         labels[ref] = given
@@ -151,7 +144,7 @@ def _new(uow: UnitOfWork, document: ApplyDocument, kind: Kind, spec: str, config
     if kind.policy.retired:
         told = f"{kind.pair} is retired; it takes no new resources"
         raise Invalid(told, [("/kind_version", told)], code="retired_kind")
-    _check_spec(kind, spec)
+    check_spec(kind, spec)
     return Node(0, "", document.kind, document.name, None, None, uow.now_ms, document.kind_version, config, spec=spec)
 
 
@@ -166,12 +159,17 @@ def _change(uow: UnitOfWork, node: Node, kind: Kind, spec: str | None, config: s
         told = f"{kind.pair} is retired; it takes no new resources"
         raise Invalid(told, [("/kind_version", told)], code="retired_kind")
     if other_spec or moved:
-        _check_spec(kind, target)
-    node.spec, node.kind_version, node.provider_config = target if other_spec else node.spec, kind.pair.version, config
+        check_spec(kind, target)
+    spec = target if other_spec else node.spec
+    node.provider_config = config
     if is_new:
+        node.spec, node.kind_version = spec, kind.pair.version
         return True
-    state.bump(node)
-    uow.rewrite(node)
+    if other_spec or moved:
+        uow.respecify(node, spec, kind.pair.version)
+    else:
+        state.bump(node)
+        uow.rewrite(node)
     uow.audit(node, "SpecChanged", generation=node.generation)
     uow.request(node, schedule.SPEC)
     return True
@@ -185,7 +183,8 @@ def _check_revision(ref: Ref, node: Node | None, only_if: Sequence[str]) -> None
         raise Conflict(f"{ref} was changed meanwhile", hint="get it again", code="precondition")
 
 
-def _check_appliable(uow: UnitOfWork, node: Node) -> None:
+def check_appliable(uow: UnitOfWork, node: Node) -> None:
+    """Raises Conflict for what is owned or being deleted."""
     if node.owner_id is not None:
         owner = lists.refs(uow.db, [node.owner_id]).get(node.owner_id)
         raise Conflict(f"{node.ref} is owned by {owner}", hint="change its owner instead", code="owned")
@@ -193,7 +192,8 @@ def _check_appliable(uow: UnitOfWork, node: Node) -> None:
         raise Conflict(f"{node.ref} is being deleted", hint="wait until it is gone", code="deleting")
 
 
-def _check_spec(kind: Kind, spec: str) -> None:
+def check_spec(kind: Kind, spec: str) -> None:
+    """Raises Invalid naming where the spec breaks its kind's schema."""
     schema = kind.spec_schema
     found = schema.violations(loads(spec.encode())) if schema.validator is not None else []
     if found:

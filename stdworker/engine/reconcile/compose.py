@@ -36,7 +36,7 @@ def apply(uow: UnitOfWork, owner: Node, outcome: Outcome, emits: frozenset[Emit]
         uow.request(node, schedule.SPEC)
     for node in changed:
         state.count_child(owner, node)
-    dropped = [node for ref, node in owned.items() if ref not in wanted and node.wanted]
+    dropped = [node for ref, node in owned.items() if ref not in wanted and _may_drop(node)]
     for node in dropped:
         _drop(uow, owner, node)
     owner.due &= ~state.COMPOSE_DUE
@@ -87,11 +87,11 @@ def _update(uow: UnitOfWork, node: Node, child: Wanted) -> bool:
         uow.relabel(node, child.labels)
         uow.event(node, "LabelsChanged")
     same = equal(RawJson((node.composed_spec or "{}").encode()), child.spec.encode())
-    moved = (node.kind_version, node.provider_config) != (child.pair.version, child.config)
-    node.kind_version, node.provider_config = child.pair.version, child.config
+    flipped, reconfigured = node.kind_version != child.pair.version, node.provider_config != child.config
+    node.provider_config = child.config
     before = node.flowed
     gates.prune_flowed(node, child.flowed_fields)
-    if same and not moved and node.flowed == before:
+    if same and not flipped and not reconfigured and node.flowed == before:
         return False
     if not same:
         node.composed_spec = child.spec
@@ -102,11 +102,13 @@ def _update(uow: UnitOfWork, node: Node, child: Wanted) -> bool:
         spec = gates.effective_spec(child.spec, node.flowed)
     except JsonError:  # what flowed in has no place any more, which the gate will say
         spec, node.flowed = child.spec, None
-    if moved or not equal(spec.encode(), (node.spec or "{}").encode()):
-        node.spec = spec
+    if flipped or not equal(spec.encode(), (node.spec or "{}").encode()):
+        uow.respecify(node, spec, child.pair.version)
+    elif reconfigured:
         state.bump(node)
-        return True
-    return False
+    else:
+        return False
+    return True
 
 
 def _connect(uow: UnitOfWork, owner: Node, wanted: dict[Ref, Wanted], nodes_by_ref: dict[Ref, Node]) -> None:
@@ -136,6 +138,11 @@ def _hold(uow: UnitOfWork, node: Node) -> None:
         uow.touch(node)
     uow.request(node, schedule.SPEC)
     uow.recheck(edge_store.GATE, node.id)
+
+
+def _may_drop(node: Node) -> bool:
+    """A quarantined child stays until it is released: then its owner is composed again."""
+    return node.wanted and not state.is_quarantined(node)
 
 
 def _drop(uow: UnitOfWork, owner: Node, node: Node) -> None:

@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
-from stdworker.engine.reconcile import readings, recheck, verbs
+from stdworker.engine.reconcile import readings, recheck, revisions, verbs
 from stdworker.engine.reconcile.batcher import Batcher
 from stdworker.engine.reconcile.clock import Clock, SystemClock
 from stdworker.engine.reconcile.ticks import Ticks
@@ -45,7 +45,7 @@ from stdworker.engine.store.records import (
     VoidedLease,
     Want,
 )
-from stdworker.engine.store.rows import BindingRow, DeliveryRow, OperationRow
+from stdworker.engine.store.rows import BindingRow, DeliveryRow, OperationRow, RevisionRow
 from stdworker.errors import RequestError, SettingsError, StdworkerError, StoreError, StoreUnavailable
 from stdworker.model.json_text import RawJson
 from stdworker.model.kind import KindVersion
@@ -64,6 +64,7 @@ class EngineOptions:
     liveness_seconds: float = 15.0
     retry_base_seconds: float = 2.0
     retry_cap_seconds: float = 300.0
+    revisions_keep: int = 20
     events_keep: int = 100_000
     events_keep_seconds: float = 720 * 3600.0
     sqlite_synchronous: str = "normal"
@@ -76,7 +77,7 @@ class Engine:
     """An open engine. All methods may be called at the same time; they raise classes of `stdworker.errors` only."""
 
     def __init__(self, database: Database, options: EngineOptions, clock: Clock) -> None:
-        limits = Limits(options.retry_base_seconds, options.retry_cap_seconds)
+        limits = Limits(options.retry_base_seconds, options.retry_cap_seconds, options.revisions_keep)
         self.options = options
         self._database = database
         self._watches = Watches()
@@ -242,6 +243,26 @@ class Engine:
     async def reconcile(self, ref: Ref, actor: str) -> ResourceRecord:
         """Run a resource again as a new generation."""
         return await self._batcher.call(verbs.RECONCILE, (actor, ref))  # type: ignore[no-any-return]
+
+    async def quarantine(self, ref: Ref, actor: str) -> None:
+        """Freeze a resource until it is released."""
+        await self._batcher.call(verbs.QUARANTINE, (actor, ref))
+
+    async def unquarantine(self, ref: Ref, actor: str) -> None:
+        """Release a resource from its quarantine and run what is due."""
+        await self._batcher.call(verbs.UNQUARANTINE, (actor, ref))
+
+    async def roll_back(self, ref: Ref, generation: int, actor: str) -> int:
+        """Copy the spec of an earlier generation forward; answers the generation that the resource is at now."""
+        return await self._batcher.call(verbs.ROLL_BACK, (actor, ref, generation))  # type: ignore[no-any-return]
+
+    async def revisions(self, ref: Ref, *, limit: int = 100, cursor: str | None = None) -> Page:
+        """A page of the specs that a resource has had, the live one first."""
+        return await self.read(readings.revisions, ref, limit, cursor)
+
+    async def revision(self, ref: Ref, generation: int) -> RevisionRow:
+        """What a resource was to be at a generation."""
+        return await self.read(revisions.at, ref, generation)
 
     async def operate(self, ref: Ref, verb: str, input: RawJson | None, actor: str) -> OperationRow:
         """Ask for an operation of a resource; it runs after those that were asked for before."""

@@ -116,8 +116,7 @@ def _flow(uow: UnitOfWork, node: Node, values: dict[str, RawJson]) -> None:
     node.flowed = flowed
     uow.rewrite(node)
     if not equal(spec.encode(), (node.spec or "{}").encode()):
-        node.spec = spec
-        state.bump(node)
+        uow.respecify(node, spec, node.kind_version)
 
 
 def _check_whole(uow: UnitOfWork, node: Node) -> None:

@@ -47,10 +47,7 @@ _GOES = "the resource is being deleted"
 
 def request(uow: UnitOfWork, ref: Ref, verb: str, input: RawJson | None) -> OperationRow:
     """Queue an operation. Raises NotFound, Conflict, and Invalid for an input that breaks its schema."""
-    uow.lock_named({ref})
-    node = uow.by_ref.get(ref)
-    if node is None:
-        raise NotFound(f"there is no resource {ref}")
+    node = uow.named(ref)
     kind = uow.kinds.get(node.pair)
     _check_input(_reaction(kind, node.pair, verb), verb, input)
     _check_free(node)
@@ -118,7 +115,6 @@ def admit(uow: UnitOfWork, found: Sequence[Ready]) -> tuple[list[Ready], dict[in
     waiting, taken = tasks.free(uow.db, others)
     starting = {ready.id for ready in found}
     busy = {resource_of(id) for id in taken} | {resource_of(id) for id in waiting if id in starting}
-    busy |= {ready.resource_id for ready in asked if ready.frozen_until is not None}
     if busy:
         position = uow.position(delay_ms=PUT_OFF_MS)
         tasks.postpone(uow.db, [task_id(resource, OPERATE) for resource in busy], position)
@@ -233,7 +229,7 @@ def _go_on(uow: UnitOfWork, node: Node, row: TaskRow, *, delay_ms: int = 0) -> N
     uow.touch(node)
     uow.lock_tasks([node.id])
     other = uow.tasks.get(task_id(node.id, RECONCILE))
-    if other is not None and other.held and node.gate == state.OPEN:
+    if other is not None and other.held and state.may_run(node):
         other.held = False
         uow.save_task(other)
     if state.is_deleting(node):
@@ -241,6 +237,7 @@ def _go_on(uow: UnitOfWork, node: Node, row: TaskRow, *, delay_ms: int = 0) -> N
     if node.id in operations.opened(uow.db, [node.id]):
         row.end_lease()
         row.kind_version, row.position = node.kind_version, uow.position(delay_ms=delay_ms)
+        row.held = node.frozen_until is not None
         uow.save_task(row)
     else:
         uow.remove_task(row)

@@ -88,7 +88,7 @@ def _reason(culprit: Culprit) -> str:
 
 
 def _next_attempt(node: Node, task: TaskRow | None) -> int | None:
-    waiting = task is not None and task.claimed_by is None and state.is_failed(node)
+    waiting = task is not None and task.claimed_by is None and state.is_failed(node) and node.frozen_until is None
     return task.position // POSITIONS_PER_MS if waiting and task is not None else None
 
 

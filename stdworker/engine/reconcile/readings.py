@@ -9,6 +9,7 @@ import orjson
 
 from stdworker.engine.reconcile import configs as config_decisions
 from stdworker.engine.reconcile import gates, present
+from stdworker.engine.reconcile import revisions as revision_decisions
 from stdworker.engine.reconcile.kinds import record
 from stdworker.engine.store import catalog, lists, nodes, reactors
 from stdworker.engine.store import edges as edge_store
@@ -107,6 +108,10 @@ def _event(seq: int, row: EventRow) -> EventRecord:
         orjson.loads(row.detail),
         row.created_at,
     )
+
+
+def revisions(db: Connection, ref: Ref, limit: int, cursor: str | None) -> Page:
+    return revision_decisions.page(db, ref, _bounded(limit), _number(cursor) if cursor is not None else None)
 
 
 def kinds(db: Connection) -> list[KindRecord]:

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 SPEC, CONFIG, RESYNC, DESCENDANTS, RECONCILED, CHILDREN, REMOVAL = 1, 2, 4, 8, 16, 32, 64
 _FROM_BELOW = DESCENDANTS | CHILDREN
 
+FROZEN = "the resource is frozen"
+
 # `done`: stages of a run that succeeded.
 COMPOSED, WORKED, ROLLED = 1, 2, 4
 DONE = {Stage.COMPOSE: COMPOSED, Stage.WORK: WORKED, Stage.ROLLUP: ROLLED}
@@ -80,16 +82,16 @@ def resolve(uow: UnitOfWork, requests: Mapping[int, int]) -> None:
         if state.is_deleting(node):
             if reasons & REMOVAL:
                 _queue_removal(uow, node)
-        elif node.frozen_until is None:
+        else:
             _queue_reconcile(uow, node, reasons & ~REMOVAL)
-            _move_operation(uow, node)
+            _bring_operation_up_to_date(uow, node)
 
 
 def _queue_reconcile(uow: UnitOfWork, node: Node, reasons: int) -> None:
     if reasons == SPEC and (node.worked_gen >= node.generation or state.is_stopped(node)):
         reasons = 0
     row = uow.tasks.get(task_id(node.id, RECONCILE))
-    held = node.gate != state.OPEN or _is_leased(uow, node, OPERATE)
+    held = not state.may_run(node) or _is_leased(uow, node, OPERATE)
     if row is None:
         if reasons:
             _enqueue(uow, node, reasons, held=held)
@@ -120,8 +122,12 @@ def _ask_again(uow: UnitOfWork, node: Node, row: TaskRow, reasons: int) -> None:
     if reasons:
         row.again |= reasons
         row.seq += 1
-    if row.generation != node.generation and row.superseded is None:
+    if row.superseded is not None:
+        return
+    if row.generation != node.generation:
         supersede(uow, row, f"generation {node.generation} replaced generation {row.generation}")
+    elif node.frozen_until is not None:
+        supersede(uow, row, FROZEN)
 
 
 def supersede(uow: UnitOfWork, row: TaskRow, why: str) -> None:
@@ -142,11 +148,17 @@ def _queue_removal(uow: UnitOfWork, node: Node) -> None:
     uow.save_task(row)
 
 
-def _move_operation(uow: UnitOfWork, node: Node) -> None:
-    """Operations run at the version at which their resource is."""
+def _bring_operation_up_to_date(uow: UnitOfWork, node: Node) -> None:
+    """Operations run at the version at which their resource is, and not while it is frozen."""
     row = uow.tasks.get(task_id(node.id, OPERATE))
-    if row is not None and row.claimed_by is None and row.kind_version != node.kind_version:
-        row.kind_version = node.kind_version
+    if row is None:
+        return
+    frozen = node.frozen_until is not None
+    if row.claimed_by is None and (row.kind_version, row.held) != (node.kind_version, frozen):
+        row.kind_version, row.held = node.kind_version, frozen
+        uow.save_task(row)
+    elif row.claimed_by is not None and frozen and row.superseded is None:
+        supersede(uow, row, FROZEN)
         uow.save_task(row)
 
 

@@ -133,11 +133,11 @@ def requeue(uow: UnitOfWork, node: Node, row: TaskRow, *, keep: bool) -> None:
     if row.task_type == DELETE and node.finalizers != "[]":
         uow.save_task(row)
         return
-    if state.is_deleting(node) or node.frozen_until is not None:
+    if state.is_deleting(node):
         uow.remove_task(row)
         schedule.release_teardown(uow, node)
         return
-    row.kind_version, row.held = node.kind_version, node.gate != state.OPEN
+    row.kind_version, row.held = node.kind_version, not state.may_run(node)
     uow.save_task(row)
 
 

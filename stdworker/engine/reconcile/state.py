@@ -21,6 +21,15 @@ def is_deleting(node: Node) -> bool:
     return node.deletion_requested_at is not None
 
 
+def may_run(node: Node) -> bool:
+    """Does neither a dependency nor a freeze keep it from running?"""
+    return node.gate == OPEN and node.frozen_until is None
+
+
+def is_quarantined(node: Node) -> bool:
+    return node.frozen_until == FOREVER_MS and not is_deleting(node)
+
+
 def is_failed(node: Node) -> bool:
     return node.failure_gen == node.generation
 

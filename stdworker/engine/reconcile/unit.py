@@ -19,9 +19,10 @@ from stdworker.engine.reconcile.kinds import Kinds
 from stdworker.engine.reconcile.positions import POSITIONS_PER_MS, Positions, until
 from stdworker.engine.reconcile.texts import clean, new_uid
 from stdworker.engine.reconcile.watch import TOPICS, Hint, Topic
-from stdworker.engine.store import catalog, edges, events, nodes, reactors, tasks
+from stdworker.engine.store import catalog, edges, events, nodes, reactors, revisions, tasks
 from stdworker.engine.store.contract import Connection
-from stdworker.engine.store.rows import REACT, DeliveryRow, Node, TaskRow, resource_of, task_ids, type_of
+from stdworker.engine.store.rows import REACT, DeliveryRow, Node, RevisionRow, TaskRow, resource_of, task_ids, type_of
+from stdworker.errors import NotFound
 from stdworker.model.kind import KindVersion, Phase, Transition
 from stdworker.model.resource import Ref
 
@@ -40,10 +41,11 @@ class Named(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What bounds retries."""
+    """What bounds retries, and how many specs of a resource are kept, the live one among them."""
 
     retry_base_seconds: float
     retry_cap_seconds: float
+    revisions_keep: int = 20
 
 
 @dataclass(slots=True, eq=False)
@@ -69,6 +71,7 @@ class UnitOfWork:
     _documents: dict[int, Node] = field(default_factory=dict)
     _labels: dict[int, dict[str, str]] = field(default_factory=dict)
     _reported: set[int] = field(default_factory=set)
+    _revisions: list[RevisionRow] = field(default_factory=list)
     _requests: dict[int, int] = field(default_factory=dict)
     _tasks_saved: dict[int, TaskRow] = field(default_factory=dict)
     _tasks_removed: set[int] = field(default_factory=set)
@@ -91,6 +94,13 @@ class UnitOfWork:
         if missing:
             for node in nodes.lock_named(self.db, missing):
                 self._adopt(node)
+
+    def named(self, ref: Ref) -> Node:
+        """The resource of a name, whole. Raises NotFound."""
+        self.lock_named({ref})
+        if ref not in self.by_ref:
+            raise NotFound(f"there is no resource {ref}")
+        return self.by_ref[ref]
 
     def lock_owned(self, owner: Node) -> list[Node]:
         return [self._adopt(node) for node in nodes.lock_owned(self.db, owner.id)]
@@ -130,6 +140,7 @@ class UnitOfWork:
         for node, id in zip(fresh, self.db.next_ids(len(fresh)), strict=True):
             node.id, node.uid, node.whole = id, new_uid(self.now_ms), True
             node.created_at = node.updated_at = node.synced_changed_at = node.ready_changed_at = self.now_ms
+            node.spec_at, node.spec_by = self.now_ms, self.actor
             self.nodes[id] = self.by_ref[node.ref] = self._dirty[id] = self._fresh[id] = node
 
     def touch(self, node: Node) -> None:
@@ -145,6 +156,16 @@ class UnitOfWork:
     def rewrite(self, node: Node) -> None:
         """The node's documents changed."""
         self._dirty[node.id] = self._documents[node.id] = node
+
+    def respecify(self, node: Node, spec: str | None, version: int) -> None:
+        """Another spec or version, and so a new generation; the spec that was there is kept as a revision."""
+        self._revisions.append(
+            RevisionRow(node.id, node.spec_gen, node.kind_version, node.spec, node.spec_by, node.spec_at)
+        )
+        node.spec, node.kind_version = spec, version
+        state.bump(node)
+        node.spec_gen, node.spec_by, node.spec_at = node.generation, self.actor, self.now_ms
+        self.rewrite(node)
 
     def relabel(self, node: Node, labels: dict[str, str]) -> None:
         node.labels = nodes.labels_text(labels)
@@ -262,7 +283,8 @@ class UnitOfWork:
         for ids in (self._reported, self._tasks_removed):
             ids.clear()
         self._rechecks.clear()
-        self._events.clear()
+        for told in (self._events, self._revisions):
+            told.clear()
 
     def _note_changes(self) -> list[tuple[str, str, int]]:
         counts: Counter[tuple[str, str]] = Counter()
@@ -316,6 +338,10 @@ class UnitOfWork:
             nodes.save_documents(self.db, list(self._documents.values()))
         if self._labels:
             nodes.save_labels(self.db, list(self._labels.items()))
+        if self._revisions:
+            revisions.save(self.db, self._revisions)
+            changed = {row.resource_id for row in self._revisions}
+            revisions.prune(self.db, changed, self.limits.revisions_keep - 1)
 
     def _write_tasks(self) -> None:
         if self._tasks_removed:

@@ -16,8 +16,10 @@ from stdworker.engine.reconcile import (
     operate,
     plan,
     publish,
+    quarantine,
     recheck,
     resync,
+    revisions,
     settle,
     sweeps,
 )
@@ -157,6 +159,9 @@ DELETE = Verb(
 PUT_BINDING = Verb("put binding", _each(bindings.put), alone=True)
 DELETE_BINDING = Verb("delete binding", _each(bindings.remove), alone=True)
 REVIVE = Verb("retry dead letter", _each(deliver.revive), alone=True)
+QUARANTINE = Verb("quarantine", _each(quarantine.freeze), alone=True)
+UNQUARANTINE = Verb("unquarantine", _each(quarantine.release), alone=True)
+ROLL_BACK = Verb("roll back", _each(revisions.roll_back), alone=True)
 OPERATE = Verb("operate", _each(operate.request), alone=True)
 PUBLISH_KIND = Verb(
     "publish kind",

@@ -12,8 +12,8 @@ from stdworker.model.json_text import dumps
 from stdworker.model.resource import Ref
 
 _STATE = ("id", *NODE_STATE[NODE_STATE.index("generation") :], "status")
-DOCUMENTS = ("status", "labels", "spec", "composed_spec", "flowed")
-_DOCUMENTS = ("id", "kind_version", "provider_config", "labels", "spec", "composed_spec", "flowed")
+DOCUMENTS = ("status", "labels", "spec", "composed_spec", "flowed", "spec_gen", "spec_by", "spec_at")
+_DOCUMENTS = ("id", "kind_version", "provider_config", *DOCUMENTS[1:])
 
 _WHOLE = selected("n", NODE_COLUMNS)
 _LEAN = selected("n", NODE_STATE)
@@ -99,6 +99,7 @@ def remove(db: Connection, ids: Collection[int]) -> None:
         ("edges", "dependency_id"),
         ("waits", "resource_id"),
         ("operations", "resource_id"),
+        ("revisions", "resource_id"),
         ("provider_configs", "owner_id"),
         ("resources", "id"),
     ):

@@ -66,6 +66,9 @@ class Node:
     spec: str | None = None
     composed_spec: str | None = None
     flowed: str | None = None
+    spec_gen: int = 1
+    spec_by: str = ""
+    spec_at: int = 0
     whole: bool = False
 
     @property
@@ -99,6 +102,7 @@ class TaskRow:
     token: str | None = None
     claimed_by: str | None = None
     worker: str | None = None
+    claimed_at: int | None = None
     heartbeat_at: int | None = None
     superseded: str | None = None
     void_told: bool = False
@@ -112,7 +116,8 @@ class TaskRow:
 
     def end_lease(self) -> None:
         """The row can be claimed again."""
-        self.token = self.claimed_by = self.worker = self.stage = self.heartbeat_at = self.superseded = None
+        self.token = self.claimed_by = self.worker = self.stage = self.superseded = None
+        self.claimed_at = self.heartbeat_at = None
         self.progress, self.progress_message, self.void_told = None, "", False
 
     @property
@@ -237,12 +242,25 @@ class OperationRow:
     finished_at: int | None = None
 
 
+@dataclass(slots=True)
+class RevisionRow:
+    """A spec that a resource had from `generation` on, until the next one."""
+
+    resource_id: int
+    generation: int
+    kind_version: int
+    spec: str | None
+    written_by: str
+    written_at: int
+
+
 NODE_COLUMNS = tuple(field.name for field in fields(Node) if field.name != "whole")
 NODE_STATE = NODE_COLUMNS[: NODE_COLUMNS.index("status")]
 TASK_COLUMNS = tuple(field.name for field in fields(TaskRow))
 OPERATION_COLUMNS = tuple(field.name for field in fields(OperationRow))
 BINDING_COLUMNS = tuple(field.name for field in fields(BindingRow))
 DELIVERY_COLUMNS = tuple(field.name for field in fields(DeliveryRow))
+REVISION_COLUMNS = tuple(field.name for field in fields(RevisionRow))
 CONFIG_COLUMNS = tuple(field.name for field in fields(ConfigRow))
 KIND_COLUMNS = tuple(field.name for field in fields(KindRow))
 

@@ -89,6 +89,9 @@ resources = Table(
     Column("spec", Text),
     Column("composed_spec", Text),
     Column("flowed", Text),
+    Column("spec_gen", BigInteger, nullable=False, server_default="1"),  # the generation since which it is this one
+    Column("spec_by", Text, nullable=False, server_default=""),
+    Column("spec_at", BigInteger, nullable=False, server_default="0"),
     Column("phase", Text, Computed(PHASE, persisted=True)),
     UniqueConstraint("kind", "name", name="resources_kind_name"),
     Index("resources_uid", "uid", unique=True),
@@ -153,6 +156,7 @@ queue = Table(
     Column("token", Text),
     Column("claimed_by", Text),
     Column("worker", Text),
+    Column("claimed_at", BigInteger),
     Column("heartbeat_at", BigInteger),
     Column("superseded", Text),  # why the leased task's result no longer counts in full
     Column("void_told", Boolean, nullable=False),
@@ -264,6 +268,18 @@ deliveries = Table(
         sqlite_where=text("dead_at IS NOT NULL"),
         postgresql_where=text("dead_at IS NOT NULL"),
     ),
+)
+
+revisions = Table(
+    "revisions",
+    metadata,
+    Column("resource_id", _ID, nullable=False),
+    Column("generation", BigInteger, nullable=False),  # the first one that had it
+    Column("kind_version", Integer, nullable=False),
+    Column("spec", Text),
+    Column("written_by", Text, nullable=False),
+    Column("written_at", BigInteger, nullable=False),
+    PrimaryKeyConstraint("resource_id", "generation"),
 )
 
 rechecks = Table(

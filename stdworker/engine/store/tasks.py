@@ -11,7 +11,10 @@ from stdworker.engine.store.rows import REACT, ROWS_PER_RESOURCE, TASK_COLUMNS, 
 from stdworker.engine.store.sql import selected, update, upsert
 from stdworker.model.kind import KindVersion
 
-_CLAIM = ("id", "claimed_by", "worker", "token", "epoch", "stage", "generation", "claimed_seq", "heartbeat_at")
+_CLAIM = (
+    *("id", "claimed_by", "worker", "token", "epoch", "stage", "generation", "claimed_seq"),
+    *("claimed_at", "heartbeat_at"),
+)
 _TASK = selected("q", TASK_COLUMNS)
 
 _LOCK = f"SELECT {_TASK} FROM queue q WHERE q.id IN (SELECT * FROM IDS(ids)) ORDER BY q.id LOCK(q)"
@@ -155,7 +158,7 @@ def held(db: Connection, ids: Collection[int]) -> list[HeldRow]:
 
 
 def claim(db: Connection, rows: Sequence[tuple[object, ...]]) -> None:
-    """Lease rows: id, broker, worker, token, epoch, stage, generation, seq, now."""
+    """Lease rows: id, broker, worker, token, epoch, stage, generation, seq, now, now."""
     db.write(_SAVE_CLAIM, rows)
 
 

@@ -118,11 +118,17 @@ def test_a_claim_is_counted_attested_and_told_when_it_is_void(db):
     [node] = add(db, "a")
     row = queue(db, node)
     assert tasks.inflight(db, LEAF) == 0
-    tasks.claim(db, [(row.id, "b", "w", "token", 1, "work", 1, 0, 5)])
+    tasks.claim(db, [(row.id, "b", "w", "token", 1, "work", 1, 0, 4, 5)])
     assert tasks.inflight(db, LEAF) == 1
     tasks.beat(db, [row.id], broker="c", worker="v", now=9)
     [found] = tasks.lock(db, [row.id])
-    assert (found.claimed_by, found.worker, found.heartbeat_at, found.void_told) == ("c", "v", 9, False)
+    assert (found.claimed_by, found.worker, found.claimed_at, found.heartbeat_at, found.void_told) == (
+        "c",
+        "v",
+        4,
+        9,
+        False,
+    )
     assert tasks.leases(db) == [(row.id, "token", 1, 9)]
     found.superseded = "newer"
     tasks.save(db, [found])
