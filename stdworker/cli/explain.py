@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING
 import click
 
 from stdworker.bridge.launch import effective_launch, parse_launch
-from stdworker.cli.explain_layers import BUILT_IN, DEFAULT, KIND_FILE, OVERRIDE, Explained, Mistake, explain_layers
+from stdworker.cli.explain_layers import BUILT_IN, KIND_FILE, Explained, Mistake, explain_layers
 from stdworker.cli.program_arguments import GivenProgram, read_config
 from stdworker.cli.terminal import aligned, plain
 from stdworker.errors import ConfigError
 from stdworker.model.json_text import RawJson, ascii_line, dumps, join_elements, join_members, loads, members
 from stdworker.model.kind import KIND, RESOURCE_NAME, KindVersion
+from stdworker.model.layers import DEFAULT, OVERRIDE
 from stdworker.model.settings import Environment
 from stdworker.plugins.described import with_descriptions
 from stdworker.plugins.program_kinds import ProgramKind, find_program_kinds, folders_of

@@ -18,11 +18,11 @@ from stdworker.bridge.launch import (
 from stdworker.bridge.redact import Redactor
 from stdworker.errors import ConfigError, ConfigKeyError, Terminal
 from stdworker.model.json_text import RawJson, dumps, escape_token, join_members, members
-from stdworker.model.layers import Layer, Leaf, leaves
+from stdworker.model.layers import DEFAULT, OVERRIDE, Layer, Leaf, leaves
 from stdworker.model.pointer import parse
 from stdworker.model.secrets import mask
 
-KIND_FILE, DEFAULT, OVERRIDE, BUILT_IN = "kind file", "default", "override", "built-in default"
+KIND_FILE, BUILT_IN = "kind file", "built-in default"
 
 _NULL = RawJson(b"null")
 _NOT_KEYS = ("command", "pool_key", "settings", "limits")  # fields that have no built-in default of their own

@@ -8,7 +8,11 @@ from typing import NamedTuple
 
 from stdworker.model.json_text import RawJson, escape_token, members
 
-__all__ = ["Layer", "Leaf", "leaves"]
+__all__ = ["DEFAULT", "OVERRIDE", "Layer", "Leaf", "leaves"]
+
+
+DEFAULT, OVERRIDE = "default", "override"
+"""What the two provider configs of a resource are called as layers."""
 
 
 class Layer(NamedTuple):

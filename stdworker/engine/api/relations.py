@@ -11,7 +11,7 @@ from stdworker.engine.api import shapes, views
 from stdworker.engine.api.context import InEngine, PathRef, answer, now_ms, paged
 from stdworker.engine.api.openapi import PAGED, documented
 from stdworker.engine.api.problems import Refused
-from stdworker.engine.api.queries import LIMIT_MAX, GraphQuery, PageQuery, RootsQuery, WaitQuery
+from stdworker.engine.api.queries import LIMIT_MAX, GraphQuery, PageQuery, RootsQuery, SubgraphQuery, WaitQuery
 from stdworker.engine.api.wait import Waiting
 from stdworker.engine.reconcile import Engine
 from stdworker.engine.store.records import ResourceFilter, ResourceRecord
@@ -35,11 +35,12 @@ async def children(engine: InEngine, ref: PathRef, query: Annotated[RootsQuery, 
 
 
 @router.get(
-    "/dependencies", **documented("List what a resource waits for", answer=shapes.Dependencies, problems=(404,))
+    "/dependencies",
+    **documented("List what a resource waits for", answer=shapes.Dependencies, headers=PAGED, problems=(404,)),
 )
-async def dependencies(engine: InEngine, ref: PathRef) -> Response:
-    found = await engine.dependencies(ref)
-    return answer(shapes.Dependencies([views.dependency(edge, record) for edge, record in found]))
+async def dependencies(engine: InEngine, ref: PathRef, query: Annotated[PageQuery, Query()]) -> Response:
+    page = await engine.dependencies(ref, limit=query.limit, cursor=query.cursor)
+    return paged(shapes.Dependencies([views.dependency(edge, record) for edge, record in page.items]), page.cursor)
 
 
 @router.get(
@@ -48,11 +49,12 @@ async def dependencies(engine: InEngine, ref: PathRef) -> Response:
 )
 async def events(engine: InEngine, ref: PathRef, query: Annotated[PageQuery, Query()]) -> Response:
     """Events outlive their resource."""
-    found = await engine.events(ref, after=_sequence(query.cursor), limit=query.limit)
+    found = await engine.events(ref, after=_sequence(query.cursor), limit=query.limit + 1)
     if not found and query.cursor is None:
         await engine.get(ref)
-    full = len(found) == query.limit
-    return paged(shapes.Events([views.event(record) for record in found]), str(found[-1].seq) if full else None)
+    shown = found[: query.limit]
+    more = len(found) > query.limit
+    return paged(shapes.Events([views.event(record) for record in shown]), str(shown[-1].seq) if more else None)
 
 
 def _sequence(cursor: str | None) -> int:
@@ -68,9 +70,7 @@ async def graph(engine: InEngine, ref: PathRef, query: Annotated[GraphQuery, Que
     records, truncated = await _subtree(engine, await engine.get(ref), query.limit)
     inside = {record.ref for record in records}
     edges = [
-        shapes.EdgeView(str(edge.dependent), str(edge.dependency))
-        for edge in await engine.edges(ref)
-        if edge.dependent in inside and edge.dependency in inside
+        views.edge(edge) for edge in await engine.edges(ref) if edge.dependent in inside and edge.dependency in inside
     ]
     nodes = [views.node(record) for record in records]
     return answer(shapes.Graph(shapes.RefView(ref.kind, ref.name), nodes, edges, truncated))
@@ -94,6 +94,34 @@ async def _subtree(engine: Engine, top: ResourceRecord, limit: int) -> tuple[lis
             return found[:limit], True
         owners = [record.ref for record in level]
     return found, False
+
+
+@router.get("/subgraph", **documented("What stands around a resource", answer=shapes.Subgraph, problems=(404,)))
+async def subgraph(engine: InEngine, ref: PathRef, query: Annotated[SubgraphQuery, Query()]) -> Response:
+    """Ancestors are owners and what a resource depends on; descendants what it owns and what depends on it."""
+    found = await engine.neighbourhood(ref, query.ancestor_depth, query.descendant_depth, query.limit)
+    nodes = [views.near_node(record, distance) for distance, record in found.resources]
+    edges = [views.edge(edge) for edge in found.edges]
+    return answer(shapes.Subgraph(shapes.RefView(ref.kind, ref.name), nodes, edges, found.is_cut))
+
+
+@router.get(
+    "/summary",
+    **documented("Count what is below a resource by phase and kind", answer=shapes.Summary, problems=(404,)),
+)
+async def summary(engine: InEngine, ref: PathRef) -> Response:
+    return answer(await engine.summary_below(ref))
+
+
+@router.get(
+    "/explain",
+    **documented(
+        "Why a resource is not Ready, and which config it gets", answer=shapes.ExplanationView, problems=(404,)
+    ),
+)
+async def explain(engine: InEngine, ref: PathRef) -> Response:
+    """Each reason says what to do about it. Of a resource that is Ready there are none."""
+    return answer(views.explanation(await engine.explain(ref)))
 
 
 @router.get(

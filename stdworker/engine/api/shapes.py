@@ -238,19 +238,19 @@ class FlowView(Struct):
 
 
 class DependencyView(Struct):
-    """What a resource waits for; phase and the rest are null when it isn't there."""
+    """What a resource waits for."""
 
     kind: str
     name: str
-    phase: Phase | None
+    phase: Phase
     is_ready: bool
     health_ok: bool
-    updated_at: Instant | None
+    updated_at: Instant
     value_mappings: list[FlowView]
 
 
 class Dependencies(Struct):
-    """All that a resource waits for."""
+    """A page of what a resource waits for."""
 
     dependencies: list[DependencyView]
 
@@ -398,6 +398,77 @@ class Graph(Struct):
     nodes: list[NodeView]
     edges: list[EdgeView]
     truncated: bool
+
+
+class NearNodeView(NodeView):
+    """One resource near another: `distance` counts the steps, up to owners and dependencies below zero."""
+
+    distance: int
+
+
+class Subgraph(Struct):
+    """What stands around a resource, the nearest first, and what depends on what in it."""
+
+    resource: RefView
+    nodes: list[NearNodeView]
+    edges: list[EdgeView]
+    truncated: bool
+
+
+class ReasonView(Struct):
+    """Why a resource is not Ready: `code` is stable, `about` another resource that it is about.
+
+    `since` is when it began, `until` when the engine goes on by itself.
+    """
+
+    code: str
+    message: str
+    hint: str
+    about: RefView | None
+    since: Instant | None
+    until: Instant | None
+
+
+class ReplacedView(Struct):
+    """What a layer said that a higher one replaces."""
+
+    layer: str
+    value: Raw
+
+
+class LeafView(Struct):
+    """A value of a config, at a JSON pointer, with the layer that set it."""
+
+    path: str
+    value: Raw
+    layer: str
+    replaced: list[ReplacedView]
+
+
+class EffectiveConfigView(Struct):
+    """The default and the own provider config of a resource, merged. Secrets in it are `***`.
+
+    `names` has the provider config of each layer, `bundle` is the layer that the bundle is taken from.
+    """
+
+    names: dict[str, str]
+    leaves: list[LeafView]
+    spec: Raw
+    bundle: str | None
+
+
+class ExplanationView(Struct):
+    """Why a resource is not Ready, what weighs most first, and the config that its program gets."""
+
+    kind: str
+    name: str
+    kind_version: int
+    generation: int
+    synced_gen: int
+    phase: Phase
+    is_ready: bool
+    reasons: list[ReasonView]
+    config: EffectiveConfigView
 
 
 class KindView(Struct):

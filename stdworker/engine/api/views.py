@@ -8,13 +8,17 @@ from typing import Any, TypeVar
 from msgspec import Raw
 
 from stdworker.engine.api import shapes
+from stdworker.engine.store.members import LOST_MS
 from stdworker.engine.store.records import (
     ConditionRecord,
     ConfigRecord,
     Edge,
+    EffectiveConfig,
     EventRecord,
+    Explanation,
     KindRecord,
     MemberRecord,
+    Reason,
     ResourceRecord,
     ServedRecord,
     WorkerRecord,
@@ -25,8 +29,6 @@ from stdworker.model.json_text import RawJson, dumps, loads, members
 from stdworker.model.kind import Phase
 from stdworker.model.resource import Ref
 from stdworker.model.secrets import mask
-
-LOST_MS = 15_000  # without a report, which comes every five seconds
 
 _View = TypeVar("_View", bound=shapes.ResourceView)
 
@@ -183,25 +185,76 @@ def _told(record: WorkRecord) -> str:
 
 
 def node(record: ResourceRecord) -> shapes.NodeView:
-    return shapes.NodeView(
-        ref=str(record.ref),
+    return shapes.NodeView(**_node_members(record))
+
+
+def near_node(record: ResourceRecord, distance: int) -> shapes.NearNodeView:
+    return shapes.NearNodeView(**_node_members(record), distance=distance)
+
+
+def _node_members(record: ResourceRecord) -> dict[str, Any]:
+    return {
+        "ref": str(record.ref),
+        "kind": record.kind,
+        "name": record.name,
+        "owner": str(record.owner) if record.owner else None,
+        "phase": record.phase,
+        "is_ready": record.is_ready,
+        "message": culprit(record),
+    }
+
+
+def edge(edge: Edge) -> shapes.EdgeView:
+    return shapes.EdgeView(str(edge.dependent), str(edge.dependency))
+
+
+def explanation(told: Explanation) -> shapes.ExplanationView:
+    record = told.resource
+    return shapes.ExplanationView(
         kind=record.kind,
         name=record.name,
-        owner=str(record.owner) if record.owner else None,
+        kind_version=record.kind_version,
+        generation=record.generation,
+        synced_gen=record.synced_gen,
         phase=record.phase,
         is_ready=record.is_ready,
-        message=culprit(record),
+        reasons=[_reason(reason) for reason in told.reasons],
+        config=_effective(told.config),
     )
 
 
-def dependency(edge: Edge, record: ResourceRecord | None) -> shapes.DependencyView:
+def _reason(reason: Reason) -> shapes.ReasonView:
+    return shapes.ReasonView(
+        code=reason.code,
+        message=reason.message,
+        hint=reason.hint,
+        about=_ref(reason.about),
+        since=_instant(reason.since_ms),
+        until=_instant(reason.until_ms),
+    )
+
+
+def _effective(config: EffectiveConfig) -> shapes.EffectiveConfigView:
+    leaves = [
+        shapes.LeafView(
+            path=leaf.path,
+            value=Raw(leaf.value),
+            layer=leaf.layer,
+            replaced=[shapes.ReplacedView(layer, Raw(value)) for layer, value in leaf.replaced],
+        )
+        for leaf in config.leaves
+    ]
+    return shapes.EffectiveConfigView(config.names, leaves, _raw(config.spec), config.bundle)
+
+
+def dependency(edge: Edge, record: ResourceRecord) -> shapes.DependencyView:
     return shapes.DependencyView(
         kind=edge.dependency.kind,
         name=edge.dependency.name,
-        phase=record.phase if record else None,
-        is_ready=bool(record and record.is_ready),
-        health_ok=bool(record and record.health_ok),
-        updated_at=instant(record.updated_at_ms) if record else None,
+        phase=record.phase,
+        is_ready=record.is_ready,
+        health_ok=record.health_ok,
+        updated_at=instant(record.updated_at_ms),
         value_mappings=[shapes.FlowView(dependent, source) for dependent, source in edge.flows],
     )
 

@@ -12,9 +12,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
-from stdworker.engine.reconcile import readings, recheck, revisions, verbs
+from stdworker.engine.reconcile import explain, neighbourhood, readings, recheck, revisions, verbs
 from stdworker.engine.reconcile.batcher import Batcher
 from stdworker.engine.reconcile.clock import Clock, SystemClock
+from stdworker.engine.reconcile.neighbourhood import Neighbourhood
 from stdworker.engine.reconcile.ticks import Ticks
 from stdworker.engine.reconcile.unit import Limits
 from stdworker.engine.reconcile.watch import TOPICS, Topic, Watch, Watches, decode
@@ -33,6 +34,7 @@ from stdworker.engine.store.records import (
     DefaultConfig,
     Edge,
     EventRecord,
+    Explanation,
     KindPolicy,
     KindRecord,
     Labels,
@@ -80,6 +82,7 @@ class Engine:
         limits = Limits(options.retry_base_seconds, options.retry_cap_seconds, options.revisions_keep)
         self.options = options
         self._database = database
+        self._clock = clock
         self._watches = Watches()
         self._id = secrets.token_hex(8)
         self._batcher = Batcher(database, clock, limits, self._watches, verbs.FOLLOW_UP, self._id)
@@ -218,12 +221,25 @@ class Engine:
         """`{"totals": {phase: n}, "by_kind": {kind: {phase: n}}}`"""
         return await self.read(readings.summary)
 
+    async def summary_below(self, ref: Ref) -> dict[str, Any]:
+        """As `summary`, of what is below one resource at any depth; costs an index step for each."""
+        return await self.read(readings.summary_below, ref)
+
+    async def explain(self, ref: Ref) -> Explanation:
+        """Why a resource is not Ready, and which config it gets."""
+        return await self.read(explain.explain, ref, self._clock.now_ms())
+
+    async def neighbourhood(self, ref: Ref, up: int, down: int, limit: int) -> Neighbourhood:
+        """What is so many steps above and below a resource: owners and dependencies, children and dependents."""
+        return await self.read(neighbourhood.around, ref, up, down, limit)
+
     async def edges(self, ref: Ref) -> list[Edge]:
         """The edges between the resources of a whole subtree."""
         return await self.read(readings.edges, ref)
 
-    async def dependencies(self, ref: Ref) -> list[tuple[Edge, ResourceRecord | None]]:
-        return await self.read(readings.dependencies, ref)
+    async def dependencies(self, ref: Ref, *, limit: int = 100, cursor: str | None = None) -> Page:
+        """A page of what a resource depends on: each edge with the resource at its other end."""
+        return await self.read(readings.dependencies, ref, limit, cursor)
 
     async def events(self, ref: Ref | None = None, *, after: int = 0, limit: int = 100) -> list[EventRecord]:
         """Events in their order, of one resource or of all, from the one after `after`."""

@@ -94,6 +94,11 @@ def _look_up(uow: UnitOfWork, incoming: list[EdgeRow]) -> tuple[list[str], list[
     return stuck, moving, flowed
 
 
+def why_unsynced(source: Node) -> str:
+    """What keeps a dependency from being synced, to stand after its name."""
+    return "is being deleted" if state.is_deleting(source) else _why_stuck(source) or "is reconciling"
+
+
 def _why_stuck(source: Node) -> str:
     if state.is_deleting(source):
         return ""  # it goes, or comes again: both move

@@ -54,18 +54,23 @@ def record(db: Connection, seen: Seen) -> ResourceRecord:
 
 
 def culprits(db: Connection, node: Node) -> str:
+    """Who keeps a composite from being Ready, as a condition tells it."""
+    return "; ".join(map(reason, find_culprits(db, node)))
+
+
+def find_culprits(db: Connection, node: Node) -> list[Culprit]:
     """Who keeps a composite from being Ready: first the descendants unready for their own reason, then the
     composites that are unready because of them."""
-    own: list[str] = []
-    others: list[str] = []
+    own: list[Culprit] = []
+    others: list[Culprit] = []
     level, read = [node.id], 0
     while level and read < CULPRITS_READ_MAX and len(own) < CULPRITS_NAMED_MAX:
         found = lists.culprits(db, level, CULPRITS_READ_MAX - read)
         read += len(found)
-        own += [_reason(culprit) for culprit in found if _is_own(culprit)]
-        others += [f"{c.kind}/{c.name}: its children are not ready" for c in found if not _is_own(c)]
+        own += [culprit for culprit in found if _is_own(culprit)]
+        others += [culprit for culprit in found if not _is_own(culprit)]
         level = [culprit.id for culprit in found if culprit.unready]
-    return "; ".join((own + others)[:CULPRITS_NAMED_MAX])
+    return (own + others)[:CULPRITS_NAMED_MAX]
 
 
 def _needs_culprits(node: Node) -> bool:
@@ -76,7 +81,10 @@ def _is_own(culprit: Culprit) -> bool:
     return culprit.failed or not culprit.health_ok or not culprit.unready
 
 
-def _reason(culprit: Culprit) -> str:
+def reason(culprit: Culprit) -> str:
+    """Who it is and what is wrong with it."""
+    if not _is_own(culprit):
+        return f"{culprit.kind}/{culprit.name}: its children are not ready"
     ready = next((c for c in conditions.read(culprit.conditions) if c.type == "Ready"), None)
     if culprit.failed:
         why = culprit.failure_message

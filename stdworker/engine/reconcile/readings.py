@@ -54,9 +54,17 @@ def find(db: Connection, where: ResourceFilter, limit: int, cursor: str | None) 
 
 
 def summary(db: Connection) -> dict[str, Any]:
+    return _summed(catalog.phase_counts(db))
+
+
+def summary_below(db: Connection, ref: Ref) -> dict[str, Any]:
+    return _summed(lists.phases_below(db, _existing(db, ref).node.id))
+
+
+def _summed(counts: Sequence[tuple[str, str, int]]) -> dict[str, Any]:
     totals: dict[str, int] = {}
     by_kind: dict[str, dict[str, int]] = {}
-    for kind, phase, count in catalog.phase_counts(db):
+    for kind, phase, count in counts:
         totals[phase] = totals.get(phase, 0) + count
         by_kind.setdefault(kind, {})[phase] = count
     return {"totals": totals, "by_kind": by_kind}
@@ -73,14 +81,18 @@ def edges(db: Connection, ref: Ref) -> list[Edge]:
     ]
 
 
-def dependencies(db: Connection, ref: Ref) -> list[tuple[Edge, ResourceRecord | None]]:
-    found = edge_store.of_dependents(db, [_existing(db, ref).node.id])
-    sources = {seen.node.id: seen for seen in lists.get_many(db, [edge.dependency_id for edge in found])}
-    return [
+def dependencies(db: Connection, ref: Ref, limit: int, cursor: str | None) -> Page:
+    limit = _bounded(limit)
+    after = _number(cursor) if cursor is not None else 0
+    found = edge_store.of_dependent(db, _existing(db, ref).node.id, after, limit + 1)
+    page = found[:limit]
+    sources = {seen.node.id: seen for seen in lists.get_many(db, [edge.dependency_id for edge in page])}
+    items = [
         (Edge(ref, source.node.ref, gates.flows_of(edge)), present.record(db, source))
-        for edge in found
+        for edge in page
         if (source := sources.get(edge.dependency_id)) is not None
     ]
+    return Page(items, str(page[-1].dependency_id) if len(found) > limit else None)
 
 
 def events(db: Connection, ref: Ref | None, after: int, limit: int) -> list[EventRecord]:

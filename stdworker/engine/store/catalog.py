@@ -58,6 +58,12 @@ def kinds(db: Connection) -> list[KindRow]:
     return [KindRow(*row) for row in db.fetch(f"SELECT {_KIND} FROM kinds k ORDER BY k.kind, k.kind_version")]
 
 
+def kind(db: Connection, pair: KindVersion) -> KindRow | None:
+    statement = f"SELECT {_KIND} FROM kinds k WHERE k.kind = :kind AND k.kind_version = :version"
+    found = db.fetch(statement, **pair._asdict())
+    return KindRow(*found[0]) if found else None
+
+
 def save_kind(db: Connection, kind: KindRow) -> None:
     db.write(_SAVE_KIND, [astuple(kind)])
     changed(db)

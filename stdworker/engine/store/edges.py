@@ -35,6 +35,13 @@ def of_dependents(db: Connection, ids: Collection[int]) -> list[EdgeRow]:
     return _edges(db, "e.dependent_id IN (SELECT * FROM IDS(ids))", ids=sorted(ids)) if ids else []
 
 
+def of_dependent(db: Connection, id: int, after: int, limit: int) -> list[EdgeRow]:
+    """The edges from one resource, from the dependency after `after` on."""
+    where = "e.dependent_id = :id AND e.dependency_id > :after"
+    statement = f"SELECT {_EDGE} FROM edges e WHERE {where} ORDER BY e.dependency_id LIMIT :limit"
+    return [EdgeRow(*row) for row in db.fetch(statement, id=id, after=after, limit=limit)]
+
+
 def save(db: Connection, edges: Sequence[EdgeRow]) -> None:
     db.write(_SAVE, [astuple(edge) for edge in edges])
 

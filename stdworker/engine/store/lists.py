@@ -112,6 +112,50 @@ def descendant_counts(db: Connection, uids: Collection[str]) -> dict[str, int]:
     return {row[0]: row[1] for row in db.fetch(statement, uids=list(uids))}
 
 
+def children_of(db: Connection, id: int, limit: int) -> list[Ref]:
+    statement = "SELECT c.kind, c.name FROM resources c WHERE c.owner_id = :id ORDER BY c.id LIMIT :limit"
+    return [Ref(*row) for row in db.fetch(statement, id=id, limit=limit)]
+
+
+def deleting_dependents_of(db: Connection, id: int, limit: int) -> list[Ref]:
+    statement = (
+        "SELECT d.kind, d.name FROM edges e JOIN resources d ON d.id = e.dependent_id WHERE e.dependency_id = :id"
+        " AND d.deletion_requested_at IS NOT NULL ORDER BY d.id LIMIT :limit"
+    )
+    return [Ref(*row) for row in db.fetch(statement, id=id, limit=limit)]
+
+
+def phases_below(db: Connection, id: int) -> list[tuple[str, str, int]]:
+    """How many resources of each kind are in each phase below one, at any depth."""
+    statement = (
+        "WITH RECURSIVE below(id) AS (SELECT c.id FROM resources c WHERE c.owner_id = :id UNION ALL"
+        " SELECT c.id FROM resources c JOIN below b ON c.owner_id = b.id)"
+        " SELECT n.kind, n.phase, count(*) FROM below b JOIN resources n ON n.id = b.id"
+        " GROUP BY n.kind, n.phase ORDER BY n.kind, n.phase"
+    )
+    return [(row[0], row[1], row[2]) for row in db.fetch(statement, id=id)]
+
+
+def above(db: Connection, ids: Collection[int], limit: int) -> list[int]:
+    """Owners of some resources and what these depend on."""
+    statement = (
+        "SELECT n.owner_id FROM resources n WHERE n.id IN (SELECT * FROM IDS(ids)) AND n.owner_id IS NOT NULL"
+        " UNION SELECT e.dependency_id FROM edges e WHERE e.dependent_id IN (SELECT * FROM IDS(ids))"
+        " ORDER BY 1 LIMIT :limit"
+    )
+    return [row[0] for row in db.fetch(statement, ids=sorted(ids), limit=limit)]
+
+
+def below(db: Connection, ids: Collection[int], limit: int) -> list[int]:
+    """What some resources own, and what depends on them."""
+    statement = (
+        "SELECT n.id FROM resources n WHERE n.owner_id IN (SELECT * FROM IDS(ids))"
+        " UNION SELECT e.dependent_id FROM edges e WHERE e.dependency_id IN (SELECT * FROM IDS(ids))"
+        " ORDER BY 1 LIMIT :limit"
+    )
+    return [row[0] for row in db.fetch(statement, ids=sorted(ids), limit=limit)]
+
+
 def edges_below(db: Connection, owner_ids: Collection[int]) -> list[EdgeRow]:
     statement = (
         "SELECT e.dependent_id, e.dependency_id, e.owner_id, e.flows FROM edges e"

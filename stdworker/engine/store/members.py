@@ -11,6 +11,8 @@ from stdworker.engine.store.records import MemberRecord, WorkerRecord
 from stdworker.engine.store.sql import upsert
 from stdworker.model.kind import KindVersion
 
+LOST_MS = 15_000  # without a report, which comes every five seconds
+
 _SAVE = upsert("members", ("id",), ("id", "reported_at", "report"))
 _INFLIGHT = (
     "SELECT claimed_by, worker, kind, kind_version, count(*) FROM queue WHERE claimed_by IS NOT NULL"

@@ -156,6 +156,12 @@ def stop_waiting(db: Connection, subjects: Sequence[str]) -> list[int]:
     return sorted({row[0] for row in db.fetch(statement, subjects=subjects)})
 
 
+def waits_of(db: Connection, id: int) -> list[str]:
+    """What a resource waits for: `kind:NAME@VERSION` and `name:KIND/NAME`."""
+    statement = "SELECT w.subject FROM waits w WHERE w.resource_id = :id ORDER BY w.subject"
+    return [row[0] for row in db.fetch(statement, id=id)]
+
+
 def labels_text(labels: dict[str, str]) -> str:
     return dumps(labels).decode() if labels else "{}"
 

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from stdworker.model.config import ProviderConfig
 from stdworker.model.json_text import RawJson
 from stdworker.model.kind import KindVersion, Phase, Stage, Transition, Trigger
+from stdworker.model.layers import Leaf
 from stdworker.model.outcome import Condition, Outcome
 from stdworker.model.resource import Operation, Ref, Resource
 from stdworker.model.task import Lease
@@ -337,6 +338,43 @@ class MemberRecord:
     reported_at_ms: int = 0
     role: str = ""
     """all, control or broker; empty in the report of a version that had no roles."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """Why a resource is not Ready: a stable code, a sentence, and what to do; `about` is another resource.
+
+    `since_ms` is when it began, `until_ms` when the engine goes on by itself.
+    """
+
+    code: str
+    message: str
+    hint: str = ""
+    about: Ref | None = None
+    since_ms: int | None = None
+    until_ms: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class EffectiveConfig:
+    """What the provider configs of a resource say together, secrets hidden.
+
+    `names` has the config of each layer; `bundle` is the layer that the bundle comes from.
+    """
+
+    names: dict[str, str]
+    leaves: Sequence[Leaf]
+    spec: RawJson | None
+    bundle: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """A resource, why it is not Ready (nothing if it is), and its config."""
+
+    resource: ResourceRecord
+    reasons: list[Reason]
+    config: EffectiveConfig
 
 
 @dataclass(slots=True)

@@ -18,6 +18,11 @@ _CLAIM = (
 _TASK = selected("q", TASK_COLUMNS)
 
 _LOCK = f"SELECT {_TASK} FROM queue q WHERE q.id IN (SELECT * FROM IDS(ids)) ORDER BY q.id LOCK(q)"
+_READ = f"SELECT {_TASK} FROM queue q WHERE q.id IN (SELECT * FROM IDS(ids))"
+_AHEAD = (
+    "SELECT count(*) FROM (SELECT 1 FROM queue WHERE kind = :kind AND kind_version = :version AND claimed_by IS NULL"
+    " AND NOT held AND position < :position LIMIT :limit) AS ahead"
+)
 _READY_COLUMNS = (
     "q.id, q.resource_id, q.reasons, q.seq, q.done, q.epoch, q.attempts,"
     " n.uid, n.kind, n.name, n.kind_version, n.generation, n.synced_gen, n.worked_gen, n.composed_gen, n.due,"
@@ -127,6 +132,20 @@ def lock(db: Connection, ids: Collection[int]) -> list[TaskRow]:
     return [TaskRow(*row) for row in db.fetch(_LOCK, ids=sorted(ids))] if ids else []
 
 
+def read(db: Connection, ids: Collection[int]) -> list[TaskRow]:
+    """Those of the rows that are there, as they are now."""
+    return [TaskRow(*row) for row in db.fetch(_READ, ids=sorted(ids))]
+
+
+def count_ahead(db: Connection, row: TaskRow, limit: int) -> int:
+    """How many tasks of the row's pair come before it, counted up to a limit."""
+    return int(db.fetch(_AHEAD, **row.pair._asdict(), position=row.position, limit=limit)[0][0])
+
+
+def count_leased(db: Connection, pair: KindVersion) -> int:
+    return int(db.fetch(_INFLIGHT, **pair._asdict())[0][0])
+
+
 def ready(db: Connection, limits: Sequence[tuple[KindVersion, int]], until: int) -> list[Ready]:
     """The first tasks of each pair that may run now, held; what others hold is skipped."""
     parts: list[str] = []
@@ -150,7 +169,7 @@ def have_ready(db: Connection, pairs: Collection[KindVersion], until: int) -> li
 def inflight(db: Connection, pair: KindVersion) -> int:
     """How many tasks of the pair, deliveries aside, are leased; holds the pair, so that the count stays exact."""
     db.fetch("SELECT 1 FROM kinds k WHERE k.kind = :kind AND k.kind_version = :version LOCK(k)", **pair._asdict())
-    return int(db.fetch(_INFLIGHT, **pair._asdict())[0][0])
+    return count_leased(db, pair)
 
 
 def held(db: Connection, ids: Collection[int]) -> list[HeldRow]:

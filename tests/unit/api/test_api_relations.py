@@ -107,7 +107,9 @@ async def test_a_leaf_has_no_children_no_dependencies_and_a_graph_of_itself(api)
     assert ([node["ref"] for node in graph["nodes"]], graph["edges"], graph["truncated"]) == (["leaf/one"], [], False)
 
 
-@pytest.mark.parametrize("route", ["children", "dependencies", "graph", "events", "wait"])
+@pytest.mark.parametrize(
+    "route", ["children", "dependencies", "graph", "subgraph", "summary", "explain", "events", "wait"]
+)
 async def test_relations_of_nothing_are_not_found(api, route):
     assert (await api.get(f"/resources/leaf/none/{route}")).status_code == 404
 
@@ -182,3 +184,92 @@ async def test_an_owned_resource_is_not_declared_by_hand(api):
     body = {"kind": "leaf", "kind_version": 1, "name": "s-a", "spec": {}}
     answer = await api.post("/resources", json=body)
     assert (answer.status_code, "stack/s" in answer.json()["detail"]) == (409, True)
+
+
+async def test_events_end_without_a_cursor_also_when_the_last_page_is_full(api):
+    await declare(api)
+    every = (await api.get("/resources/leaf/one/events")).json()["events"]
+    page = await api.get("/resources/leaf/one/events", params={"limit": len(every)})
+    assert "x-next-cursor" not in page.headers
+
+
+@pytest.mark.usefixtures("stack")
+async def test_what_is_below_a_resource_is_counted_by_phase_and_kind(api, work):
+    await work()
+    assert (await api.get("/resources/stack/s/summary")).json() == {
+        "totals": {"Ready": 1, "Reconciling": 1},
+        "by_kind": {"leaf": {"Ready": 1, "Reconciling": 1}},
+    }
+    assert (await api.get("/resources/leaf/s-a/summary")).json() == {"totals": {}, "by_kind": {}}
+
+
+async def near(api, name, **query):
+    told = (await api.get(f"/resources/{name}/subgraph", params=query)).json()
+    return [(node["ref"], node["distance"]) for node in told["nodes"]], told["edges"], told["truncated"]
+
+
+@pytest.mark.usefixtures("stack")
+async def test_around_a_resource_are_its_owner_what_it_depends_on_and_what_depends_on_it(api):
+    edge = [{"from": "leaf/s-b", "to": "leaf/s-a"}]
+    below = [("leaf/s-b", 0), ("stack/s", -1), ("leaf/s-a", -1)]
+    assert await near(api, "leaf/s-b") == (below, edge, False)
+    assert await near(api, "leaf/s-a") == ([("leaf/s-a", 0), ("stack/s", -1), ("leaf/s-b", 1)], edge, False)
+    assert await near(api, "leaf/s-a", ancestor_depth=0) == ([("leaf/s-a", 0), ("leaf/s-b", 1)], edge, False)
+    assert await near(api, "stack/s", descendant_depth=0) == ([("stack/s", 0)], [], False)
+
+
+@pytest.mark.usefixtures("stack")
+async def test_a_neighbourhood_that_is_cut_says_so(api):
+    assert await near(api, "stack/s", limit=2) == ([("stack/s", 0), ("leaf/s-a", 1)], [], True)
+    assert (await near(api, "stack/s", limit=3))[2] is False
+
+
+@pytest.mark.usefixtures("stack")
+async def test_an_explanation_has_each_reason_with_what_to_do_and_the_config(api, work):
+    config = {"timeout_seconds": 1.50, "env": {"API_TOKEN": "s3cret-s3cret"}}
+    body = {"name": "base", "kind": "leaf", "kind_version": 1, "is_default": True, "spec": config}
+    (await api.post("/providerconfigs", json=body)).raise_for_status()
+    told = (await api.get("/resources/leaf/s-b/explain")).json()
+    assert (told["phase"], told["is_ready"], told["generation"], told["synced_gen"]) == ("Reconciling", False, 1, 0)
+    assert told["reasons"] == [
+        {
+            "code": "waits_for_dependency",
+            "message": "it waits for leaf/s-a, which is reconciling",
+            "hint": "conctl explain leaf/s-a",
+            "about": {"kind": "leaf", "name": "s-a"},
+            "since": None,
+            "until": None,
+        }
+    ]
+    assert told["config"] == {
+        "names": {"default": "base"},
+        "leaves": [
+            {"path": "/timeout_seconds", "value": 1.5, "layer": "default", "replaced": []},
+            {"path": "/env/API_TOKEN", "value": "***", "layer": "default", "replaced": []},
+        ],
+        "spec": {"timeout_seconds": 1.5, "env": {"API_TOKEN": "***"}},
+        "bundle": None,
+    }
+
+
+async def test_an_explanation_says_when_something_began_and_when_it_goes_on(api, work):
+    await declare(api)
+    await work(error="busy", retry_after_ms=60_000)
+    (reason,) = (await api.get("/resources/leaf/one/explain")).json()["reasons"]
+    assert (reason["code"], reason["message"]) == ("retrying", "attempt 1 failed: busy")
+    assert reason["until"] > (await api.get("/resources/leaf/one")).json()["updated_at"]
+
+
+@pytest.mark.usefixtures("leaf")
+async def test_dependencies_are_paged(api, engine):
+    (await api.put("/kinds/stack/manifest", json=STACK)).raise_for_status()
+    (await api.post("/resources", json={"kind": "stack", "kind_version": 1, "name": "s"})).raise_for_status()
+    (claim,) = await engine.claim([Want(KindVersion("stack"), 1, "worker")], "broker")
+    children = [ChildSpec("leaf", 1, name, {}) for name in "abcd"]
+    edges = [DepEdge(children[3].ref, child.ref, []) for child in children[:3]]
+    await engine.settle([Settlement(claim.lease, claim.stage, Outcome(children=children, edges=edges))], "broker")
+    first = await api.get("/resources/leaf/d/dependencies", params={"limit": 2})
+    query = {"limit": 2, "cursor": first.headers["x-next-cursor"]}
+    rest = await api.get("/resources/leaf/d/dependencies", params=query)
+    assert [d["name"] for page in (first, rest) for d in page.json()["dependencies"]] == ["a", "b", "c"]
+    assert "x-next-cursor" not in rest.headers

@@ -254,7 +254,7 @@ def test_edges_and_dependencies_are_shown(world, pair):
     world.work()
     [edge] = world.do(world.engine.edges(world.ref("group/g")))
     assert (str(edge.dependent), str(edge.dependency), edge.flows) == ("vm/v", "net/n", [("/net/id", "/id")])
-    [(edge, record)] = world.do(world.engine.dependencies(world.ref("vm/v")))
+    [(edge, record)] = world.do(world.engine.dependencies(world.ref("vm/v"))).items
     assert record.name == "n"
 
 

@@ -1,0 +1,62 @@
+"""What stands around a resource, a few steps up and down: owners and dependencies, children and dependents."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from typing import NamedTuple
+
+from stdworker.engine.reconcile import gates, present
+from stdworker.engine.store import edges, lists
+from stdworker.engine.store.contract import Connection
+from stdworker.engine.store.records import Edge, ResourceRecord
+from stdworker.errors import NotFound
+from stdworker.model.resource import Ref
+
+
+class Neighbourhood(NamedTuple):
+    """Resources with their distance (negative above, positive below) and the dependencies between them."""
+
+    resources: Sequence[tuple[int, ResourceRecord]]
+    edges: Sequence[Edge]
+    is_cut: bool
+
+
+def around(db: Connection, ref: Ref, up: int, down: int, limit: int) -> Neighbourhood:
+    """At most `limit` resources, those that are near first. Raises NotFound."""
+    top = lists.get(db, ref)
+    if top is None:
+        raise NotFound(f"there is no resource {ref}")
+    distances = {top.node.id: 0}
+    is_cut = _spread(db, distances, lists.above, -1, up, limit)
+    is_cut = _spread(db, distances, lists.below, 1, down, limit) or is_cut
+    records = {seen.node.id: present.record(db, seen) for seen in lists.get_many(db, distances)}
+    near = sorted((abs(distance), id) for id, distance in distances.items() if id in records)
+    return Neighbourhood([(distances[id], records[id]) for _, id in near], _edges(db, records), is_cut)
+
+
+def _spread(
+    db: Connection,
+    distances: dict[int, int],
+    step: Callable[[Connection, Collection[int], int], list[int]],
+    sign: int,
+    steps: int,
+    limit: int,
+) -> bool:
+    """Go step by step; True when there was more than the limit lets in."""
+    level = [id for id, distance in distances.items() if distance == 0]
+    for distance in range(1, steps + 1):
+        found = step(db, level, limit + len(distances) + 1) if level else []
+        level = [id for id in found if id not in distances]
+        room = limit - len(distances)
+        distances.update(dict.fromkeys(level[:room], sign * distance))
+        if len(level) > room:
+            return True
+    return False
+
+
+def _edges(db: Connection, records: dict[int, ResourceRecord]) -> list[Edge]:
+    return [
+        Edge(records[edge.dependent_id].ref, records[edge.dependency_id].ref, gates.flows_of(edge))
+        for edge in edges.of_dependents(db, list(records))
+        if edge.dependency_id in records
+    ]
