@@ -22,6 +22,7 @@ SOURCES = [
     ROOT / "stdworker" / "errors.py",
     ROOT / "stdworker" / "model" / "json_text.py",
     ROOT / "stdworker" / "model" / "json_faults.py",
+    *(ROOT / "stdworker" / "engine" / "reconcile" / f"{name}.py" for name in ("availability", "explain", "present")),
     *(
         file
         for folder in ("process", "bridge", "framing")
@@ -59,6 +60,8 @@ def codes() -> tuple[set[str], list[str]]:
             isinstance(node, ast.Assign) and [ast.unparse(target) for target in node.targets] == ["code"]
         ):
             value = node.value
+        elif isinstance(node, ast.Call) and ast.unparse(node.func) == "Reason":
+            value = node.args[0]
         else:
             continue
         texts = [

@@ -19,6 +19,8 @@ from stdworker.cli.conctl.client import Client, Failed, Listing, given
 from stdworker.cli.conctl.cluster import cluster as show_cluster
 from stdworker.cli.conctl.completion import complete_resource, complete_target
 from stdworker.cli.conctl.declaring import diff, edit, sync
+from stdworker.cli.conctl.explain import explain
+from stdworker.cli.conctl.history import history, quarantine, rollback, unquarantine
 from stdworker.cli.conctl.items import BINDING, CONFIG, KIND, RESOURCE, load, ordered, program_items
 from stdworker.cli.conctl.run import ask, await_end, json_input, show_operation
 from stdworker.cli.conctl.tables import print_pages, table
@@ -43,7 +45,7 @@ def cli(session: Session) -> None:
     """
 
 
-for _command in (sync, diff, edit, reactors.retry):
+for _command in (sync, diff, edit, explain, history, rollback, quarantine, unquarantine, reactors.retry):
     cli.add_command(_command)
 
 

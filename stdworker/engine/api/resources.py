@@ -15,7 +15,6 @@ from stdworker.engine.api.queries import ApplyQuery, DeleteQuery, ListQuery, Roo
 from stdworker.engine.reconcile import Engine
 from stdworker.engine.store.records import ApplyDocument, ResourceRecord
 from stdworker.errors import NotFound, RequestError
-from stdworker.model.json_text import RawJson
 from stdworker.model.resource import Ref
 
 router = APIRouter(tags=["resources"])

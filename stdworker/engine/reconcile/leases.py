@@ -72,7 +72,7 @@ def _lease(uow: UnitOfWork, broker: str, found: list[Ready], seats: dict[KindVer
             _finish(uow, ready, kind)
             continue
         worker, lease = next(seats[kind.pair]), Lease(token, ready.epoch + 1)
-        claimed.append((ready.id, broker, worker, *lease, stage, ready.generation, ready.seq, uow.now_ms, uow.now_ms))
+        claimed.append((ready.id, broker, worker, *lease, stage, ready.generation, ready.seq, uow.now_ms))
         claims.append(_claim(uow, ready, kind, stage, worker, lease, operations.get(ready.id)))
     if claimed:
         tasks.claim(uow.db, claimed)

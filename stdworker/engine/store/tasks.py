@@ -13,7 +13,7 @@ from stdworker.model.kind import KindVersion
 
 _CLAIM = (
     *("id", "claimed_by", "worker", "token", "epoch", "stage", "generation", "claimed_seq"),
-    *("claimed_at", "heartbeat_at"),
+    *("heartbeat_at", "claimed_at"),
 )
 _TASK = selected("q", TASK_COLUMNS)
 
@@ -177,8 +177,8 @@ def held(db: Connection, ids: Collection[int]) -> list[HeldRow]:
 
 
 def claim(db: Connection, rows: Sequence[tuple[object, ...]]) -> None:
-    """Lease rows: id, broker, worker, token, epoch, stage, generation, seq, now, now."""
-    db.write(_SAVE_CLAIM, rows)
+    """Lease rows: id, broker, worker, token, epoch, stage, generation, seq, now."""
+    db.write(_SAVE_CLAIM, [(*row, row[-1]) for row in rows])
 
 
 def free(db: Connection, ids: Collection[int]) -> tuple[list[int], list[int]]:

@@ -5,9 +5,20 @@ import itertools
 import pytest
 
 from stdworker.engine.reconcile import state
-from stdworker.engine.store import catalog, edges, events, lists, nodes, tasks
+from stdworker.engine.store import catalog, edges, events, lists, nodes, revisions, tasks
 from stdworker.engine.store.records import ResourceFilter
-from stdworker.engine.store.rows import DELETE, RECONCILE, ConfigRow, EdgeRow, KindRow, Node, TaskRow, task_id, task_ids
+from stdworker.engine.store.rows import (
+    DELETE,
+    RECONCILE,
+    ConfigRow,
+    EdgeRow,
+    KindRow,
+    Node,
+    RevisionRow,
+    TaskRow,
+    task_id,
+    task_ids,
+)
 from stdworker.engine.store.schema import FOREVER_MS
 from stdworker.model.kind import KindVersion, Phase
 from stdworker.model.resource import Ref
@@ -118,17 +129,12 @@ def test_a_claim_is_counted_attested_and_told_when_it_is_void(db):
     [node] = add(db, "a")
     row = queue(db, node)
     assert tasks.inflight(db, LEAF) == 0
-    tasks.claim(db, [(row.id, "b", "w", "token", 1, "work", 1, 0, 4, 5)])
+    tasks.claim(db, [(row.id, "b", "w", "token", 1, "work", 1, 0, 5)])
     assert tasks.inflight(db, LEAF) == 1
     tasks.beat(db, [row.id], broker="c", worker="v", now=9)
     [found] = tasks.lock(db, [row.id])
-    assert (found.claimed_by, found.worker, found.claimed_at, found.heartbeat_at, found.void_told) == (
-        "c",
-        "v",
-        4,
-        9,
-        False,
-    )
+    assert (found.claimed_by, found.worker, found.void_told) == ("c", "v", False)
+    assert (found.claimed_at, found.heartbeat_at) == (5, 9)
     assert tasks.leases(db) == [(row.id, "token", 1, 9)]
     found.superseded = "newer"
     tasks.save(db, [found])
@@ -143,9 +149,12 @@ def test_removing_a_resource_removes_all_that_is_about_it(db):
     nodes.save_labels(db, [(a.id, {"x": "1"})])
     edges.save(db, [EdgeRow(a.id, b.id, 9), EdgeRow(b.id, a.id, 9)])
     nodes.wait_for(db, [("kind:x@1", a.id)])
+    revisions.save(db, [RevisionRow(a.id, 1, 1, "{}", "ada", 5), RevisionRow(b.id, 1, 1, "{}", "ada", 5)])
     nodes.remove(db, [a.id])
     assert nodes.lock(db, [a.id, b.id])[0].id == b.id
     assert tasks.lock(db, task_ids(a.id)) == edges.owned(db, 9) == nodes.stop_waiting(db, ["kind:x@1"]) == []
+    assert revisions.before(db, a.id, 9, 5) == []
+    assert len(revisions.before(db, b.id, 9, 5)) == 1
 
 
 def test_the_deletion_set_holds_what_is_owned_and_what_depends_circles_included(db):

@@ -1,0 +1,97 @@
+"""Commands about what a resource was to be, and whether it may run: history, rollback, quarantine."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import click
+
+from stdworker.cli.conctl.arguments import Session, path_of, shared
+from stdworker.cli.conctl.completion import complete_resource
+from stdworker.cli.conctl.items import RESOURCE
+from stdworker.cli.conctl.output import age, print_document
+from stdworker.cli.conctl.tables import table
+from stdworker.model.json_text import dumps, join_members, loads
+
+BY_STATUS = "its exit status says whether it was done"
+HEADINGS = ("GENERATION", "VERSION", "AGE", "BY", "BYTES", "LIVE")
+
+
+@click.command(epilog="Example: conctl history greeter/ada")
+@click.argument("resource", metavar="KIND/NAME", shell_complete=complete_resource)
+@click.option("--limit", type=click.IntRange(1, 500), default=100, show_default=True, help="At most so many.")
+@shared
+def history(session: Session, resource: str, limit: int) -> None:
+    """Show the specs that a resource has had, the live one first.
+
+    Each holds from its generation on. A spec itself: conctl rollback brings it back.
+    """
+    with session.client() as client:
+        document = client.document(f"{path_of(RESOURCE, resource)}/spec-history", {"limit": limit})
+    revisions = loads(document)["revisions"]
+    if session.output == "name":
+        click.echo("\n".join(str(revision["generation"]) for revision in revisions))
+    elif session.is_table:
+        table(HEADINGS, map(_row, revisions), "")
+    else:
+        print_document(document, session.output)
+
+
+def _row(revision: Mapping[str, Any]) -> list[str]:
+    return [
+        str(revision["generation"]),
+        str(revision["kind_version"]),
+        age(revision["created_at"]),
+        revision["actor"],
+        str(revision["size_bytes"]),
+        "yes" if revision["is_live"] else "",
+    ]
+
+
+@click.command(epilog="Example: conctl rollback greeter/ada --to 3")
+@click.argument("resource", metavar="KIND/NAME", shell_complete=complete_resource)
+@click.option("--to", "generation", type=click.IntRange(1), required=True, help="The generation that had the spec.")
+@shared
+def rollback(session: Session, resource: str, generation: int) -> None:
+    """Give a resource the spec again that it had at a generation.
+
+    It becomes a new generation and runs. Labels, provider config and kind version stay as they are.
+    """
+    session.for_people_only(BY_STATUS)
+    path = path_of(RESOURCE, resource)
+    with session.client() as client:
+        before = client.value(path)["generation"]
+        body = join_members({"generation": dumps(generation)})
+        now = loads(client.call("POST", f"{path}/rollback", body=body).content)["generation"]
+    if now == before:
+        click.echo(f"resource {resource} has that spec already (generation {now})")
+    else:
+        click.echo(f"resource {resource} has the spec of generation {generation} again (generation {now})")
+
+
+@click.command(epilog="Example: conctl quarantine greeter/ada")
+@click.argument("resource", metavar="KIND/NAME", shell_complete=complete_resource)
+@shared
+def quarantine(session: Session, resource: str) -> None:
+    """Freeze a resource: nothing of it runs until it is released, and its owner doesn't wait for it.
+
+    A running task is told to stop. Changes are kept; they run after the release.
+    """
+    _post(session, resource, "quarantine")
+    click.echo(f"resource {resource} is quarantined")
+
+
+@click.command(epilog="Example: conctl unquarantine greeter/ada")
+@click.argument("resource", metavar="KIND/NAME", shell_complete=complete_resource)
+@shared
+def unquarantine(session: Session, resource: str) -> None:
+    """Release a resource from its quarantine: what is due runs."""
+    _post(session, resource, "unquarantine")
+    click.echo(f"resource {resource} is not quarantined")
+
+
+def _post(session: Session, resource: str, verb: str) -> None:
+    session.for_people_only(BY_STATUS)
+    with session.client() as client:
+        client.call("POST", f"{path_of(RESOURCE, resource)}/{verb}")
