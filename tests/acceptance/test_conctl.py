@@ -158,11 +158,11 @@ async def test_a_wait_on_a_terminal_shows_progress_and_ends_when_it_is_so(engine
 
 
 def test_a_resource_that_waits_says_what_for(engine):
-    nobody = "no worker that is connected serves leaf@1 (`conctl cluster` shows what is served)"
+    nobody = "no worker that is connected serves leaf@1"
     conctl(engine, "apply", "-f", "all.yaml")
-    assert f"Work:       reconcile, waiting: {nobody}" in conctl(engine, "describe", "leaf/one").stdout
+    assert f"Not Ready because:\n  {nobody}\n" in conctl(engine, "describe", "leaf/one").stdout
     waited = conctl(engine, "wait", "leaf/one", "--timeout", "50ms")
-    assert (waited.returncode, waited.stderr) == (1, f"Error: leaf/one is Reconciling, not ready ({nobody})\n")
+    assert (waited.returncode, waited.stderr) == (1, f"Error: leaf/one is Reconciling, not ready: {nobody}\n")
 
 
 def test_a_wait_is_interrupted_without_a_traceback(engine, terminal):

@@ -25,7 +25,6 @@ from stdworker.cli.conctl.items import BINDING, CONFIG, KIND, RESOURCE, load, or
 from stdworker.cli.conctl.run import ask, await_end, json_input, show_operation
 from stdworker.cli.conctl.tables import print_pages, table
 from stdworker.cli.conctl.wait import wait_for
-from stdworker.cli.conctl.waiting import why_waiting
 from stdworker.cli.conctl.watch import Watching, line_of
 from stdworker.cli.ending import CommandLine
 from stdworker.model.json_text import RawJson, loads
@@ -316,8 +315,8 @@ def describe(session: Session, resource: str) -> None:
         document = client.document(path)
         dependencies = client.value(f"{path}/dependencies")["dependencies"]
         events = [loads(event) for event in client.items(f"{path}/events", "events", {}).items]
-        why = why_waiting(client, loads(document))
-    show.describe(document, dependencies, events, why)
+        reasons = client.value(f"{path}/explain")["reasons"]
+    show.describe(document, dependencies, events, reasons)
 
 
 @cli.command(epilog="Example: conctl tree stack/web")

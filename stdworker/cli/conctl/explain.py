@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import UTC, datetime
-from typing import Any
+from textwrap import indent
 
 import click
 
 from stdworker.cli.conctl.arguments import Session, path_of, shared
 from stdworker.cli.conctl.completion import complete_resource
 from stdworker.cli.conctl.items import RESOURCE
-from stdworker.cli.conctl.output import age, print_document
+from stdworker.cli.conctl.output import print_document
+from stdworker.cli.conctl.show import sentence
 from stdworker.cli.conctl.tables import table
 from stdworker.cli.terminal import plain
 from stdworker.model.json_text import RawJson, ascii_line, elements, loads, members
 
 VALUE_CHARACTERS_MAX = 60
 HEADINGS = ("POINTER", "VALUE", "LAYER", "REPLACED")
-
-Told = Mapping[str, Any]
 
 
 @click.command(epilog="Example: conctl explain greeter/ada")
@@ -33,7 +31,8 @@ def explain(session: Session, resource: str) -> None:
     with session.client() as client:
         document = client.document(f"{path_of(RESOURCE, resource)}/explain")
     if session.output == "name":
-        click.echo("\n".join(reason["code"] for reason in loads(document)["reasons"]))
+        for reason in loads(document)["reasons"]:
+            click.echo(reason["code"])
     elif session.is_table:
         _show(document)
     else:
@@ -45,7 +44,7 @@ def _show(document: RawJson) -> None:
     generation = f"generation {told['generation']}, synced {told['synced_gen']}"
     click.echo(f"{told['kind']}/{told['name']} is {told['phase']} ({generation})")
     for reason in told["reasons"]:
-        click.echo(plain(f"  {reason['message']}{_times(reason)}"))
+        click.echo(plain(indent(sentence(reason), "  ")))
         if reason["hint"]:
             click.echo(plain(f"    → {reason['hint']}"))
     _show_config(members((members(document) or {})["config"]) or {})
@@ -58,17 +57,6 @@ def _show_config(config: Mapping[str, RawJson]) -> None:
         table(HEADINGS, map(_row, leaves), "")
     if bundle:
         click.echo(f"Bundle: that of the {bundle}")
-
-
-def _times(reason: Told) -> str:
-    since = f"since {age(reason['since'])}" if reason["since"] else ""
-    until = f"goes on in {_left(reason['until'])} s" if reason["until"] else ""
-    times = ", ".join(filter(None, (since, until)))
-    return f" ({times})" if times else ""
-
-
-def _left(instant: str) -> int:
-    return max(int((datetime.fromisoformat(instant) - datetime.now(UTC)).total_seconds()), 0)
 
 
 def _row(leaf: RawJson) -> list[str]:

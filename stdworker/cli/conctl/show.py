@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
 from typing import Any
 
 import click
@@ -43,18 +44,20 @@ def describe(
     document: RawJson,
     dependencies: Sequence[Mapping[str, Any]],
     events: Sequence[Mapping[str, Any]],
-    why_waiting: str = "",
+    reasons: Sequence[Mapping[str, Any]],
 ) -> None:
     """Everything about a resource that a person asks for when it doesn't do what it should."""
     resource = loads(document)
-    show(_heading(resource, why_waiting))
+    show(_heading(resource))
+    if reasons:
+        _section("Not Ready because", "\n".join(plain(sentence(reason)) for reason in reasons))
     for name in ("labels", "spec", "status"):
         if resource[name]:
             _section(name.capitalize(), pretty_yaml((members(document) or {})[name]))
     _tables(resource, dependencies, events)
 
 
-def _heading(resource: Mapping[str, Any], why_waiting: str) -> Text:
+def _heading(resource: Mapping[str, Any]) -> Text:
     lines = [
         ("Resource", f"{resource['kind']}/{resource['name']} (kind version {resource['kind_version']})"),
         ("Phase", resource["phase"]),
@@ -64,7 +67,7 @@ def _heading(resource: Mapping[str, Any], why_waiting: str) -> Text:
         ("Config", (resource["provider_config"] or {}).get("name", "")),
         ("Finalizers", ", ".join(resource["finalizers"])),
         ("Failure", _failure(resource["failure"])),
-        ("Work", _work(resource["work"], why_waiting)),
+        ("Work", _work(resource["work"])),
         ("UID", resource["uid"]),
     ]
     made = Text()
@@ -75,6 +78,19 @@ def _heading(resource: Mapping[str, Any], why_waiting: str) -> Text:
             )
             made.append("\n")
     return made
+
+
+def sentence(reason: Mapping[str, Any]) -> str:
+    """Why a resource is not Ready, with since when, and when the engine goes on."""
+    since = f"since {age(reason['since'])}" if reason["since"] else ""
+    until = f"goes on in {_seconds_until(reason['until'])} s" if reason["until"] else ""
+    times = ", ".join(filter(None, (since, until)))
+    return f"{reason['message']}{f' ({times})' if times else ''}"
+
+
+def _seconds_until(instant: str) -> int:
+    """Whole seconds, 0 when it is past."""
+    return max(int((datetime.fromisoformat(instant) - datetime.now(UTC)).total_seconds()), 0)
 
 
 def _named(ref: Mapping[str, str] | None) -> str:
@@ -88,11 +104,11 @@ def _failure(failure: Mapping[str, Any] | None) -> str:
     return f"{failure['message']} ({again})"
 
 
-def _work(work: Mapping[str, Any] | None, why_waiting: str) -> str:
+def _work(work: Mapping[str, Any] | None) -> str:
     if work is None:
         return ""
     if not work["claimed_by"]:
-        return ": ".join(filter(None, (f"{work['task_type']}, waiting", why_waiting)))
+        return f"{work['task_type']}, waiting"
     return " ".join(filter(None, (f"{work['task_type']}, running on {work['worker']}", progress(work))))
 
 

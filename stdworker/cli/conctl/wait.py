@@ -14,7 +14,6 @@ from rich.status import Status
 from rich.text import Text
 
 from stdworker.cli.conctl.client import Client, Failed
-from stdworker.cli.conctl.waiting import why_waiting
 from stdworker.cli.terminal import plain
 
 LOOK_SECONDS = 1.0
@@ -41,7 +40,7 @@ def wait_for(
             except Failed as error:
                 if not error.status:
                     raise
-                complaints.append(f"{error.message}{_why(client, name) if error.status == TIMED_OUT else ''}")
+                complaints.append(error.message)
             else:
                 if not quietly:
                     progress.report(f"{name} is {condition}")
@@ -61,15 +60,6 @@ def _wait_for(client: Client, name: str, condition: str, deadline: float, progre
             if error.status != TIMED_OUT or seconds >= left:
                 raise
         progress.update()
-
-
-def _why(client: Client, name: str) -> str:
-    """What a resource that isn't so in time waits for."""
-    try:
-        why = why_waiting(client, client.value(f"/resources/{name}"))
-    except Failed:
-        return ""
-    return f" ({why})" if why else ""
 
 
 def on_terminal() -> bool:

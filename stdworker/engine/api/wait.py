@@ -6,7 +6,6 @@ import asyncio
 from collections.abc import Awaitable, Callable
 
 from stdworker.engine.api.problems import Refused
-from stdworker.engine.api.views import culprit
 from stdworker.engine.reconcile import Engine, Hint, Watch
 from stdworker.engine.store.records import ResourceRecord
 from stdworker.errors import Conflict, NotFound
@@ -42,7 +41,7 @@ class Waiting:
                 if record is None or self.satisfied(record) or (self.gone and await self.gone()):
                     return record
                 if now() >= deadline:
-                    raise self.too_late(record)
+                    raise await self.too_late(record)
                 await self.stirred(watch, min(now() + LOOK_SECONDS, deadline))
 
     async def stirred(self, watch: Watch, look_at: float) -> None:
@@ -83,7 +82,8 @@ class Waiting:
     def concerns(self, hint: Hint) -> bool:
         return hint.topic == "resource" and hint.ref in (None, self.ref)
 
-    def too_late(self, record: ResourceRecord) -> Refused:
-        why = culprit(record)
+    async def too_late(self, record: ResourceRecord) -> Refused:
+        """With what weighs most of all that stands in the way."""
+        reasons = (await self.engine.explain(self.ref)).reasons
         told = f"{self.ref} is {record.phase}, not {self.condition}"
-        return Refused(408, "timeout", f"{told}: {why}" if why else told)
+        return Refused(408, "timeout", f"{told}: {reasons[0].message}" if reasons else told)
