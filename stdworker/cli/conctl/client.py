@@ -253,9 +253,15 @@ def _told(response: httpx.Response, problem: Mapping[str, Any] | None) -> str:
 def explain(
     detail: str, errors: list[Mapping[str, Any]], place_of: Callable[[str], str] = lambda location: location
 ) -> str:
-    """A problem in sentences; `place_of` says where a location is."""
-    missing = [error for error in errors if error["message"] not in detail]
-    lines = [f"  {place_of(error['location'])}: {error['message']}" for error in missing[:WRITTEN_ERRORS_MAX]]
-    if len(missing) > WRITTEN_ERRORS_MAX:
-        lines.append(f"  … and {len(missing) - WRITTEN_ERRORS_MAX} more")
+    """A problem in sentences; `place_of` says where a location is, if it knows better."""
+    lines = [f"  {told}" for error in errors if (told := _violation(detail, error, place_of(error["location"])))]
+    if len(lines) > WRITTEN_ERRORS_MAX:
+        lines = [*lines[:WRITTEN_ERRORS_MAX], f"  … and {len(lines) - WRITTEN_ERRORS_MAX} more"]
     return "\n".join([detail, *lines])
+
+
+def _violation(detail: str, error: Mapping[str, Any], place: str) -> str:
+    """What the detail doesn't say of it."""
+    if error["message"] not in detail:
+        return f"{place}: {error['message']}"
+    return f"at {place}" if place != error["location"] else ""

@@ -20,7 +20,7 @@ from stdworker.cli.conctl.sync import Sync
 from stdworker.errors import StdworkerError
 from stdworker.model.json_text import join_elements
 
-FOREIGN_NAMED_MAX = 10
+NAMED_MAX = 10  # in one line
 SAME, DIFFERENT, TROUBLE = 0, 1, 2  # exit statuses of a diff, as of diff(1)
 
 
@@ -44,7 +44,7 @@ def sync(session: Session, folder: Path, prune: bool, dry_run: bool) -> None:
     """
     tree = read_tree(folder)
     if tree.foreign:
-        _tell_foreign(tree.foreign)
+        click.echo(f"not ours, left alone: {_some(tree.foreign)}", err=True)
     if prune and not tree.apps:
         raise click.UsageError(f"nothing to prune: no converge.yaml in {folder} names an app")
     with session.client() as client:
@@ -71,14 +71,12 @@ def _prune(run: Sync, prune: bool) -> None:
     if prune:
         run.prune(left)
     elif left := [one for one in left if not one.is_going]:
-        names = ", ".join(one.title for one in left[:FOREIGN_NAMED_MAX])
-        more = f" and {len(left) - FOREIGN_NAMED_MAX} more" if len(left) > FOREIGN_NAMED_MAX else ""
-        click.echo(f"no longer declared: {names}{more} (--prune deletes them)", err=True)
+        click.echo(f"no longer declared: {_some([one.title for one in left])} (--prune deletes them)", err=True)
 
 
-def _tell_foreign(foreign: Sequence[str]) -> None:
-    more = f" and {len(foreign) - FOREIGN_NAMED_MAX} more" if len(foreign) > FOREIGN_NAMED_MAX else ""
-    click.echo(f"not ours, left alone: {', '.join(foreign[:FOREIGN_NAMED_MAX])}{more}", err=True)
+def _some(names: Sequence[str]) -> str:
+    more = f" and {len(names) - NAMED_MAX} more" if len(names) > NAMED_MAX else ""
+    return f"{', '.join(names[:NAMED_MAX])}{more}"
 
 
 @click.command(epilog="Example: conctl diff -f estate/ && echo nothing would change")

@@ -62,6 +62,8 @@ class Editing:
     name: str
     path: str
     notes: list[str] = field(default_factory=list)
+    is_refused: bool = False
+    """The text as it is would be refused again."""
 
     @classmethod
     def of(cls, client: Client, what: str, name: str, version: int) -> Editing:
@@ -75,20 +77,23 @@ class Editing:
             edited = self.open(text)
             if edited == seen.text:
                 return f"{self.type} {self.name} unchanged"
-            if self.notes and edited == text:
-                raise Failed(f"not stored: {self.notes[0]}{_kept(edited)}")
+            if not edited or (self.is_refused and edited == text):
+                raise Failed(f"not stored: {self.notes[0] if self.notes else 'the text is empty'}{_kept(text)}")
             text = edited
             try:
                 return self.store(seen, text)
             except ConfigError as error:
-                self.notes = str(error).splitlines()
+                self.refuse(str(error))
             except Failed as error:
                 if error.status == CHANGED_MEANWHILE:
                     seen = self.look_again(seen)
                 elif error.status in REFUSED:
-                    self.notes = error.message.splitlines()
+                    self.refuse(error.message)
                 else:
                     raise Failed(f"{error.message}{_kept(text)}", error.status) from None
+
+    def refuse(self, why: str) -> None:
+        self.notes, self.is_refused = [*why.splitlines(), "(leave the text as it is, or empty, to give up)"], True
 
     def open(self, text: str) -> str:
         """What the editor makes of the text; notes stand above it as comments."""
@@ -100,7 +105,7 @@ class Editing:
         lines = (edited or "").splitlines(keepends=True)
         while lines and lines[0].startswith("# "):
             del lines[0]
-        return "".join(lines)
+        return "".join(lines) if "".join(lines).strip() else ""
 
     # ---- the engine ----
 
@@ -118,7 +123,11 @@ class Editing:
         now = self.look()
         changes = difflib.unified_diff(before.text.splitlines(), now.text.splitlines(), lineterm="", n=0)
         told = [line for line in changes if not line.startswith(("---", "+++", "@@"))]
-        self.notes = [f"{self.name} was changed meanwhile; what you store now replaces this:", *told]
+        told = [
+            f"{self.name} was changed meanwhile; what is stored from here replaces that (leave no text to give up):",
+            *told,
+        ]
+        self.notes, self.is_refused = told, False
         return now
 
     def store(self, seen: Seen, text: str) -> str:

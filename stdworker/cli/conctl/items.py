@@ -200,4 +200,6 @@ def _text(told: dict[str, RawJson], key: str) -> str:
 
 
 def _number(told: dict[str, RawJson], key: str) -> str:
-    return bytes(told[key]).decode() if key in told else "1"
+    """A whole number by its value: the engine reads 1.0 as 1."""
+    value = loads(told[key]) if key in told else 1
+    return f"{value:.0f}" if isinstance(value, float) and value.is_integer() else bytes(told.get(key, b"1")).decode()

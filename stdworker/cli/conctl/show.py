@@ -131,8 +131,11 @@ def _tables(
 ) -> None:
     if resource["conditions"]:
         click.secho("\nConditions:", bold=True)
-        rows = [[c["type"], c["status"], c["reason"], c["message"]] for c in resource["conditions"]]
-        table(("TYPE", "STATUS", "REASON", "MESSAGE"), rows, "")
+        rows = [
+            [c["type"], c["status"], age(c["last_transition_at"]), c["reason"], c["message"]]
+            for c in resource["conditions"]
+        ]
+        table(("TYPE", "STATUS", "SINCE", "REASON", "MESSAGE"), rows, "")
     if dependencies:
         click.secho("\nWaits for:", bold=True)
         rows = [[f"{d['kind']}/{d['name']}", d["phase"] or "(not there)", _flows(d)] for d in dependencies]

@@ -1,7 +1,7 @@
 """`conctl sync`: make what the engine holds of an app what a folder says, and take away what it no longer says.
 
-What belongs to an app is marked with the label `converge.sh/app`, on kinds, provider configs and resources alike.
-Nothing else is ever pruned, and nothing before everything was applied.
+What belongs to an app is marked with the label `converge.sh/app`, on things of every type. Nothing else is ever
+pruned, and nothing before everything was applied.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from stdworker.cli.conctl.apply import Applying, Results
 from stdworker.cli.conctl.arguments import path_of
 from stdworker.cli.conctl.client import Client, Failed, Listing
 from stdworker.cli.conctl.items import BINDING, CONFIG, KIND, RESOURCE, Item
-from stdworker.cli.conctl.plan import Plan
+from stdworker.cli.conctl.plan import Plan, Would
 from stdworker.cli.conctl.scopes import Tree
 from stdworker.cli.conctl.wait import wait_for
 from stdworker.errors import ConfigError
@@ -74,17 +74,18 @@ class Sync:
     def _labelled(self) -> list[Item]:
         """The items with the label of their app, beside those labels that they have or keep."""
         plan = {item.identity: would for item, would in Plan(self.client).ask([item for item, _ in self.tree.items])}
-        made = []
-        for item, app in self.tree.items:
-            if app is None:
-                made.append(item)
-                continue
-            would = plan[item.identity]
-            before, after = (_labels(side) for side in (would.before, would.after or item.body))
-            if before.get(APP_LABEL, app) != app:
-                self.taken_over[item.identity] = before[APP_LABEL]
-            made.append(_with_label(item, after, app))
-        return made
+        return [self._with_label(item, app, plan[item.identity]) if app else item for item, app in self.tree.items]
+
+    def _with_label(self, item: Item, app: str, would: Would) -> Item:
+        if would.after is None:
+            return item  # what is wrong with it is told when it is applied
+        if _labels(item.body).get(APP_LABEL, app) != app:
+            raise ConfigError(f"{item.where}: its label {APP_LABEL} is not that of its folder, {app}")
+        before = _labels(would.before).get(APP_LABEL, app)
+        if before != app:
+            self.taken_over[item.identity] = before
+        labels = dumps({**_labels(would.after), APP_LABEL: app})
+        return replace(item, members={**item.members, "labels": labels})
 
     def _told(self, item: Item, result: str, more: Mapping[str, Any], sentence: str) -> None:
         if item.identity in self.taken_over:
@@ -105,11 +106,12 @@ class Sync:
             if left.is_kept and not left.is_going:
                 self.results.tell(left.type, left.name, "kept", {}, f"{left.title} kept: {PRUNE_LABEL} is false")
         going = [left for left in found if not left.is_kept or left.is_going]
+        resources = [left for left in going if left.type == RESOURCE]
         for sort in PRUNED_IN_ORDER:
             chosen = [left for left in going if left.type == sort]
-            if sort != RESOURCE and chosen and not self._are_gone([left for left in going if left.type == RESOURCE]):
-                self._put_off([left for left in going if left.type != RESOURCE])
-                return
+            if sort != RESOURCE and chosen and (self.failures or not self._are_gone(resources)):
+                self._put_off(chosen)
+                continue
             for left in chosen:
                 if not left.is_going:
                     self._prune_one(left, going)
@@ -147,19 +149,13 @@ class Sync:
     def _put_off(self, kept: Sequence[Left]) -> None:
         self.failures += len(kept)
         for left in kept:
-            click.echo(f"{left.title}: not pruned before the resources above are gone; sync again then", err=True)
+            click.echo(f"{left.title}: not pruned before what is told above is gone; sync again then", err=True)
 
 
-def _labels(document: bytes | None) -> dict[str, str]:
-    told = (members(document) or {}).get("labels") if document else None
-    labels = loads(told) if told is not None else None
-    return labels if isinstance(labels, dict) else {}
-
-
-def _with_label(item: Item, labels: Mapping[str, str], app: str) -> Item:
-    if labels.get(APP_LABEL, app) != app and APP_LABEL in _labels(item.body):
-        raise ConfigError(f"{item.where}: the label {APP_LABEL} says {labels[APP_LABEL]!r}, its folder is app {app!r}")
-    return replace(item, members={**item.members, "labels": dumps({**labels, APP_LABEL: app})})
+def _labels(declaration: bytes | None) -> dict[str, str]:
+    """Those of a declaration that the engine has seen."""
+    told = (members(declaration) or {}).get("labels") if declaration else None
+    return (loads(told) if told is not None else None) or {}
 
 
 def _belongings(client: Client, app: str) -> Iterator[Left]:

@@ -19,7 +19,7 @@ from watchfiles.main import FileChange
 
 from stdworker.cli.conctl.apply import Applying
 from stdworker.cli.conctl.client import Client, Connection, Failed
-from stdworker.cli.conctl.items import files, load, ordered
+from stdworker.cli.conctl.items import SCOPE_FILE, files, load, ordered
 from stdworker.cli.dev.processes import Engine, Process
 from stdworker.cli.dev.programs import Programs
 from stdworker.errors import ConfigError
@@ -145,7 +145,7 @@ class Dev:
         """Apply what the folder declares, so many things. A mistake in a file is told once, hinders no other file."""
         found, mistakes = [*self.programs.items], {*self.programs.mistakes}
         for path in files(self.folder):
-            if path.suffix.lower() in SUFFIXES:
+            if path.suffix.lower() in SUFFIXES and path.name != SCOPE_FILE:
                 try:
                     found += load([str(path)])
                 except ConfigError as error:

@@ -1,6 +1,7 @@
 """Every command against a real engine."""
 
 import json
+import re
 
 import pytest
 import yaml
@@ -149,6 +150,40 @@ def test_a_resource_is_described_with_what_it_waits_for_and_its_events(conctl):
         "Created",
     ):
         assert line in text
+
+
+def test_a_description_is_a_page_that_a_person_reads_from_the_top(conctl):
+    apply(conctl, leaf("page", fail="no such bucket"))
+    conctl("wait", "leaf/page")
+    shown = re.sub(r"\b\d+s\b", "0s", conctl("describe", "leaf/page").stdout)
+    shown = re.sub(r"[0-9a-f-]{36}", "…", shown)
+    assert (
+        shown
+        == """\
+Resource:   leaf/page (kind version 1)
+Phase:      Failed
+Generation: 1, synced 0
+Age:        0s, changed 0s ago
+Failure:    no such bucket (not tried again)
+UID:        …
+
+Labels:
+  test: page
+Spec:
+  fail: no such bucket
+
+Conditions:
+TYPE    STATUS  SINCE  REASON    MESSAGE
+Synced  False   0s     Terminal  no such bucket
+Ready   False   0s     Terminal  no such bucket
+
+Events:
+AGE  TYPE          REASON    BY                   MESSAGE
+0s   Created                 anonymous@127.0.0.1
+0s   TaskFailed    Terminal  engine               no such bucket
+0s   PhaseChanged  Failed    engine               no such bucket
+"""
+    )
 
 
 def test_a_tree_shows_phases_and_culprits(conctl):

@@ -97,3 +97,17 @@ def test_a_file_that_can_not_be_read_says_why(tmp_path):
 def test_a_folder_without_documents_is_refused(tmp_path):
     with pytest.raises(ConfigError, match="holds no file that ends in"):
         load([str(tmp_path)])
+
+
+def test_the_file_that_names_an_app_declares_nothing(tmp_path):
+    (tmp_path / "converge.yaml").write_text("app: web\n")
+    (tmp_path / "r.yaml").write_text(RESOURCE)
+    assert [item.name for item in load([str(tmp_path)])] == ["a/r"]
+
+
+@pytest.mark.parametrize(
+    ("written", "name"), [("2", "a@2"), ("2.0", "a@2"), ("2e0", "a@2"), ("2.5", "a@2.5"), ("x", 'a@"x"')]
+)
+def test_a_kind_is_called_by_the_value_of_its_version(tmp_path, written, name):
+    (item,) = loaded(tmp_path, MANIFEST.replace("kind_version: 2", f"kind_version: {written}"))
+    assert item.name == name

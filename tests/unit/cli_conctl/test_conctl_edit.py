@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from stdworker.cli.conctl.client import Client
+
 
 @pytest.fixture
 def editor(tmp_path, monkeypatch):
@@ -104,23 +106,46 @@ def test_who_gives_up_finds_the_text_in_a_file(conctl, editor):
     assert "size: big" in path.read_text()
 
 
-def test_a_change_made_meanwhile_is_shown_and_not_lost(conctl, editor, server):
+def test_who_empties_the_text_gives_up(conctl, editor):
+    declare(conctl, "emptied", size=1)
+    editor({"kind: leaf\nkind_version: 1\nname: emptied\nlabels:\n  a: '1'\nspec:\n  size: 1\n": "\n"})
+    done = conctl("edit", "leaf/emptied")
+    assert done.exit_code == 1
+    assert "not stored: the text is empty" in done.stderr
+
+
+@pytest.fixture
+def raced(conctl, monkeypatch):
+    """Have somebody else change a leaf right before an edit of it is stored."""
+
+    def by(name, **spec):
+        real, done = Client.call, []
+
+        def call(self, method, path, **more):
+            if method == "POST" and path == "/resources" and not done:
+                done.append(True)
+                declare(conctl, name, **spec)
+            return real(self, method, path, **more)
+
+        monkeypatch.setattr(Client, "call", call)
+
+    return by
+
+
+def test_who_saw_what_somebody_changed_meanwhile_may_store_the_text_as_it_is(conctl, editor, raced):
+    declare(conctl, "insisted", size=1)
+    editor({"size: 1": "size: 2"}, {})
+    raced("insisted", size=5)
+    assert conctl("edit", "leaf/insisted").stdout == "resource leaf/insisted configured\n"
+    assert "# -  size: 1\n# +  size: 5" in editor.seen()[1]
+    assert read(conctl, "insisted")["spec"] == {"size": 2}
+
+
+def test_a_change_made_meanwhile_is_shown_and_not_lost(conctl, editor, raced):
     declare(conctl, "raced", size=1)
     editor({"size: 1": "size: 2"}, {"size: 2": "size: 2\n  color: red"})
-
-    from stdworker.cli.conctl.client import Client
-
-    real, raced = Client.call, []
-
-    def call(self, method, path, **more):
-        if method == "POST" and path == "/resources" and not raced:
-            raced.append(True)
-            declare(conctl, "raced", size=1, color="red")
-        return real(self, method, path, **more)
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Client, "call", call)
-        done = conctl("edit", "leaf/raced")
+    raced("raced", size=1, color="red")
+    done = conctl("edit", "leaf/raced")
     assert (done.exit_code, done.stdout) == (0, "resource leaf/raced configured\n")
     again = editor.seen()[1]
     assert "# leaf/raced was changed meanwhile" in again

@@ -4,6 +4,9 @@ import json
 
 import pytest
 
+from stdworker.cli.conctl.client import Client
+from stdworker.cli.conctl.wait import wait_for
+
 KIND = (
     "kind: {kind}\nkind_version: 1\nspec_schema: {{}}\n"
     "reactions: [{{name: work, trigger: specChange, emits: [status]}}]\n"
@@ -110,7 +113,7 @@ def test_an_emptied_folder_prunes_everything_of_its_app_of_every_type(conctl, es
     assert sync(conctl, folder, "--prune").stdout == "nothing declared, nothing to do\n"
 
 
-def test_configs_and_kinds_stay_until_the_resources_that_need_them_for_their_end_are_gone(conctl, estate):
+def test_configs_and_kinds_stay_until_the_resources_that_need_them_for_their_end_are_gone(conctl, estate, monkeypatch):
     unserved = KIND.format(kind="lingering").rstrip("]\n") + (
         ", {name: end, trigger: deleteRequested, emits: [finalizer], finalizer: f}]\ndefault_config: {settings: {}}\n"
     )
@@ -123,12 +126,14 @@ def test_configs_and_kinds_stay_until_the_resources_that_need_them_for_their_end
     )
     assert sync(conctl, folder).exit_code == 0
     estate({"a.yaml": None, "k.yaml": None})
+    impatient = lambda client, names, state, _, **more: wait_for(client, names, state, 0.01, **more)  # noqa: E731
+    monkeypatch.setattr("stdworker.cli.conctl.sync.wait_for", impatient)
     for told in ("1 pruned\n", "nothing declared, nothing to do\n"):  # the second one finds it on its way out
-        done = sync(conctl, folder, "--prune", "--timeout", "50ms")
+        done = sync(conctl, folder, "--prune")
         assert done.exit_code == 1
         assert done.stdout.endswith(told)
         assert "lingering/one is Deleting, not deleted" in done.stderr
-        assert "providerconfig lingering: not pruned before the resources above are gone" in done.stderr
+        assert "providerconfig lingering: not pruned before what is told above is gone" in done.stderr
     assert conctl("get", "pc", "lingering").exit_code == 0
     conctl("delete", "lingering/one", "--force", "--wait")
     assert sync(conctl, folder, "--prune").stdout.endswith("2 pruned\n")
@@ -209,7 +214,9 @@ def test_what_a_composite_owns_is_never_pruned_by_itself(conctl, estate):
     sync(conctl, folder)
     conctl("wait", "stack/owning")
     assert names(conctl, "owning") == ["leaf/owning-db", "leaf/owning-web", "stack/owning"]
-    assert sync(conctl, folder, "--prune").stdout.splitlines()[-1] == "1 unchanged"
+    pruned = sync(conctl, folder, "--prune")
+    assert (pruned.exit_code, pruned.stderr) == (0, "")
+    assert pruned.stdout.splitlines()[-1] == "1 unchanged"
 
 
 def test_nothing_is_pruned_before_everything_is_applied(conctl, estate):
@@ -221,6 +228,35 @@ def test_nothing_is_pruned_before_everything_is_applied(conctl, estate):
     assert "nothing is pruned before everything is applied" in done.stderr
     assert "resource leaf/mid-c created" in done.stdout
     assert names(conctl, "midway") == ["leaf/mid-a", "leaf/mid-b", "leaf/mid-c"]
+
+
+def test_labels_that_are_none_are_refused_and_not_written_over(conctl, estate):
+    folder = estate({"converge.yaml": app("mislabelled"), "a.yaml": leaf("mislabelled", "labels: [a]\n")})
+    done = sync(conctl, folder)
+    assert done.exit_code == 1
+    assert "/labels: expected object" in done.stderr
+    assert f"  at {folder}/a.yaml:5 /labels\n" in done.stderr
+
+
+def test_a_resource_that_somebody_takes_away_from_the_app_meanwhile_is_not_deleted(conctl, estate, monkeypatch):
+    folder = estate({"converge.yaml": app("raced"), "a.yaml": leaf("raced-away"), "b.yaml": leaf("raced-on")})
+    sync(conctl, folder)
+    estate({"a.yaml": None, "b.yaml": None})
+    real, raced = Client.call, []
+
+    def call(self, method, path, **more):
+        if method == "DELETE" and path not in raced:
+            raced.append(path)
+            taken = leaf("raced-away", "labels: {}\n") if "away" in path else leaf("raced-on", size=2)
+            conctl("apply", "-f", "-", stdin=taken)
+        return real(self, method, path, **more)
+
+    monkeypatch.setattr(Client, "call", call)
+    done = sync(conctl, folder, "--prune")
+    assert len(raced) == 2
+    assert done.exit_code == 1
+    assert "resource leaf/raced-away: not pruned: it is no longer a thing of app raced" in done.stderr
+    assert "resource leaf/raced-on pruned" in done.stdout
 
 
 def test_a_kind_that_is_used_elsewhere_is_not_pruned_and_the_dry_run_knows_it(conctl, estate):
@@ -285,7 +321,7 @@ def test_what_is_not_ours_is_told_and_left_alone(conctl, estate):
         ({"a.yaml": "a: [\n"}, "a.yaml:2:1: not YAML"),
         (
             {"converge.yaml": "app: x\n", "a.yaml": leaf("l", "labels: {converge.sh/app: y}\n")},
-            "says 'y', its folder is app 'x'",
+            "a.yaml:1: its label converge.sh/app is not that of its folder, x",
         ),
     ],
 )
