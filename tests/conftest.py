@@ -280,24 +280,52 @@ class PostgresServer:
 
     SETTINGS = ("fsync=off", "full_page_writes=off", "max_connections=60", "listen_addresses=127.0.0.1")
 
-    def __init__(self, binaries: Path, folder: Path) -> None:
+    def __init__(self, binaries: Path, folder: Path, source: PostgresServer | None = None) -> None:
+        """With a `source` it is a replica of that one."""
         self._binaries = binaries
         self._user = pwd.getpwnam("postgres") if os.getuid() == 0 else None
         if self._user is not None:
             os.chown(folder, self._user.pw_uid, self._user.pw_gid)
-        self._run("initdb", "-D", folder / "data", "-U", "postgres", "-A", "trust", "-E", "UTF8", "--no-sync")
+        if source is None:
+            self._run("initdb", "-D", folder / "data", "-U", "postgres", "-A", "trust", "-E", "UTF8", "--no-sync")
+        else:
+            copied = ("-D", folder / "data", "-R", "-c", "fast", "--no-sync")
+            self._run("pg_basebackup", "-d", f"{source.url}/postgres", *copied)
         with socket.create_server(("127.0.0.1", 0)) as probe:
             self.port = probe.getsockname()[1]
         settings = [*self.SETTINGS, f"port={self.port}", f"unix_socket_directories={folder}"]
+        options = [part for setting in settings for part in ("-c", setting)]
+        self._command = [binaries / "postgres", "-D", folder / "data", *options]
         self._log = (folder / "log").open("w")
+        self._start()
+
+    def _start(self) -> None:
         self._process = subprocess.Popen(
-            [binaries / "postgres", "-D", folder / "data", *(part for setting in settings for part in ("-c", setting))],
+            self._command,
             stdout=self._log,
             stderr=subprocess.STDOUT,
             stdin=subprocess.DEVNULL,
             **self._identity(),
         )
         self._run("pg_isready", "-h", "127.0.0.1", "-p", str(self.port), "-t", str(HANG_SECONDS), tries=300)
+
+    def restart(self) -> None:
+        """As after a crash: nobody is told, nothing is written out."""
+        self._process.send_signal(signal.SIGQUIT)
+        self._process.wait(HANG_SECONDS)
+        self._start()
+
+    @contextlib.contextmanager
+    def frozen(self) -> Iterator[None]:
+        """All its processes stand still; connections stay open and nothing is answered."""
+        processes = [self._process.pid, *_children(self._process.pid)]
+        for pid in processes:
+            os.kill(pid, signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            for pid in processes:
+                os.kill(pid, signal.SIGCONT)
 
     def create_database(self) -> str:
         """The URL of a new, empty database."""
@@ -329,6 +357,10 @@ class PostgresServer:
         raise AssertionError(f"{program} failed: {done.stdout}{done.stderr}")
 
 
+def _children(pid: int) -> list[int]:
+    return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
 def _postgres_binaries() -> Path | None:
     found = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"), key=lambda path: int(path.parts[-3]))
     on_path = shutil.which("initdb")
@@ -336,15 +368,31 @@ def _postgres_binaries() -> Path | None:
 
 
 @pytest.fixture(scope="session")
-def postgres() -> Iterator[PostgresServer]:
-    """A Postgres server for the session; `create_database()` gives each test its own."""
+def postgres_binaries() -> Path:
     binaries = _postgres_binaries()
     if binaries is None:
         if os.environ.get("CI"):
             pytest.fail("CI must have Postgres: initdb was found neither on PATH nor under /usr/lib/postgresql")
         pytest.skip("Postgres is not installed: initdb was found neither on PATH nor under /usr/lib/postgresql")
+    return binaries
+
+
+@pytest.fixture(scope="session")
+def postgres(postgres_binaries: Path) -> Iterator[PostgresServer]:
+    """A Postgres server for the session; `create_database()` gives each test its own."""
     with tempfile.TemporaryDirectory(prefix="postgres-") as folder:
-        server = PostgresServer(binaries, Path(folder))
+        server = PostgresServer(postgres_binaries, Path(folder))
+        try:
+            yield server
+        finally:
+            server.stop()
+
+
+@pytest.fixture
+def postgres_replica(postgres_binaries: Path, postgres: PostgresServer) -> Iterator[PostgresServer]:
+    """A streaming replica of the server."""
+    with tempfile.TemporaryDirectory(prefix="replica-") as folder:
+        server = PostgresServer(postgres_binaries, Path(folder), postgres)
         try:
             yield server
         finally:

@@ -28,6 +28,7 @@ SWITCH_SECONDS = 0.001  # between the store's thread and the loop: 5 ms, the def
 VARIABLES = {
     "ROLE": "all; control: REST without workers; broker: workers without REST. The parts need Postgres. [all]",
     "DATABASE_URL": "Where state is kept: sqlite:///FILE or postgresql://… [sqlite:///converge.db]",
+    "DATABASE_READ_URL": "A replica of the Postgres database, for lists. [none]",
     "SQLITE_SYNCHRONOUS": "full: each commit reaches the disk; normal: a power cut may cost the last ones. [normal]",
     "LISTEN_ADDR": "REST and docs: host:port, or :port for all interfaces. [127.0.0.1:8080]",
     "ALLOWED_HOSTS": "Names by which REST may be called, beside loopback and addresses; * is any. [none]",

@@ -42,7 +42,7 @@ class Server:
         settings = self._settings
         variable, (self._host, port) = http_address(settings)
         self._listener = opening.enter_context(listen(variable, self._host, port))
-        self._engine = await Engine.open(settings.database_url, engine_options(settings))
+        self._engine = await Engine.open(settings.database_url, engine_options(settings), read_url=settings.read_url)
         opening.push_async_callback(self._engine.close)
         side = NoWorkers if settings.role == "control" else Workers
         self._workers: WorkerSide = side(self._engine, settings)

@@ -21,11 +21,13 @@ class ServeSettings:
     `rest` is the (host, port) of REST, an empty host standing for all interfaces and port 0 for any free one.
     `allowed_hosts` are names, beside loopback ones and addresses, by which REST may be called; `*` is any name.
     `broker` is the gRPC address in grpc's spelling, `host:port` or `unix:///path`.
+    `read_url` names a replica that lists are read from.
     `role`: `control` serves REST alone, `broker` workers alone, with probes on `health`.
     """
 
     role: str = "all"
     database_url: str = "sqlite:///converge.db"
+    read_url: str | None = None
     sqlite_synchronous: str = "normal"
     rest: tuple[str, int] = ("127.0.0.1", 8080)
     allowed_hosts: tuple[str, ...] = ()
@@ -54,6 +56,7 @@ class ServeSettings:
         return cls(
             role=_role(environment, database_url),
             database_url=database_url,
+            read_url=_read_url(environment, database_url),
             sqlite_synchronous=environment.choice("SQLITE_SYNCHRONOUS", cls.sqlite_synchronous, SYNCHRONOUS),
             rest=listen,
             allowed_hosts=environment.names("ALLOWED_HOSTS", cls.allowed_hosts),
@@ -86,6 +89,17 @@ def _role(environment: Environment, database_url: str) -> str:
         hint = "an SQLite database has one process; for several, DATABASE_URL names a Postgres"
         raise SettingsError("ROLE", role, "all", hint=hint)
     return role
+
+
+def _read_url(environment: Environment, database_url: str) -> str | None:
+    if "DATABASE_READ_URL" not in environment.variables:
+        return None
+    url = environment.text("DATABASE_READ_URL", "")
+    if not database_url.startswith("postgresql://"):
+        raise SettingsError("DATABASE_READ_URL", url, "nothing: only a Postgres database has replicas")
+    if not url.startswith("postgresql://") or not _has_port(url):
+        raise SettingsError("DATABASE_READ_URL", url, "postgresql://user@host/database")
+    return url
 
 
 def _has_port(url: str) -> bool:

@@ -52,6 +52,8 @@ class Membership:
         self._draining = False
         self._started_at_ms = time.time_ns() // 1_000_000
         self._left = False
+        self._turn = asyncio.Lock()
+        """Held while the store is told: two writers don't keep the order of what they are given."""
         self._changed = asyncio.Event()
         self._changed.set()
 
@@ -73,17 +75,19 @@ class Membership:
             async with asyncio.timeout(REPORT_SECONDS):
                 await self._changed.wait()
         self._changed.clear()
-        if not self._left:
-            await self._engine.report_member(self.report())
+        async with self._turn:
+            if not self._left:
+                await self._engine.report_member(self.report())
         await asyncio.sleep(GAP_SECONDS)
 
     async def leave(self) -> None:
         """Report nothing any more, and be forgotten at once."""
-        self._left = True
-        try:
-            await self._engine.remove_member(self._id)
-        except StdworkerError as error:
-            log.warning("this process is listed for a while longer: %s", error)
+        async with self._turn:
+            self._left = True
+            try:
+                await self._engine.remove_member(self._id)
+            except StdworkerError as error:
+                log.warning("this process is listed for a while longer: %s", error)
 
     def report(self) -> MemberRecord:
         sessions = sorted(self._sessions, key=lambda session: session.opened_at)

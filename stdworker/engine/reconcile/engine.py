@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-import threading
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -16,11 +13,12 @@ from stdworker.engine.reconcile import explain, neighbourhood, readings, recheck
 from stdworker.engine.reconcile.batcher import Batcher
 from stdworker.engine.reconcile.clock import Clock, SystemClock
 from stdworker.engine.reconcile.neighbourhood import Neighbourhood
+from stdworker.engine.reconcile.reading import Readers, Replica
 from stdworker.engine.reconcile.ticks import Ticks
 from stdworker.engine.reconcile.unit import Limits
-from stdworker.engine.reconcile.watch import TOPICS, Topic, Watch, Watches, decode
+from stdworker.engine.reconcile.watch import MISSED, TOPICS, Topic, Watch, Watches, decode
 from stdworker.engine.store import lists
-from stdworker.engine.store.contract import Connection, Database
+from stdworker.engine.store.contract import Database
 from stdworker.engine.store.records import (
     UNSET,
     Applied,
@@ -48,13 +46,11 @@ from stdworker.engine.store.records import (
     Want,
 )
 from stdworker.engine.store.rows import BindingRow, DeliveryRow, OperationRow, RevisionRow
-from stdworker.errors import RequestError, SettingsError, StdworkerError, StoreError, StoreUnavailable
+from stdworker.errors import RequestError, SettingsError, StoreError, StoreUnavailable
 from stdworker.model.json_text import RawJson
 from stdworker.model.kind import KindVersion
 from stdworker.model.resource import Ref
 from stdworker.model.task import Lease
-
-READERS = 4
 
 T = TypeVar("T")
 
@@ -89,22 +85,40 @@ class Engine:
         self.health = self._batcher.health
         self._loop = asyncio.get_running_loop()
         self._stop_listening = database.listen(self._hear)
-        self._readers = ThreadPoolExecutor(READERS, thread_name_prefix="engine-reader")
-        self._own = threading.local()
-        self._open: list[Connection] = []
+        self._readers = Readers(database, self.health.failed)
+        self._lists: Readers | Replica = self._readers
         self.ticks = Ticks(self, self._batcher, self._watches, clock)
 
     @classmethod
-    async def open(cls, database_url: str, options: EngineOptions = _DEFAULTS, *, clock: Clock | None = None) -> Engine:
+    async def open(
+        cls,
+        database_url: str,
+        options: EngineOptions = _DEFAULTS,
+        *,
+        read_url: str | None = None,
+        clock: Clock | None = None,
+    ) -> Engine:
         """Open `sqlite:///PATH` or `postgresql://…` and bring its schema up to date.
 
-        Raises SettingsError for a URL of another form, StoreError when the database can't be used.
+        `read_url` names a replica of it that is asked for what is long to read. Raises SettingsError for a URL of
+        another form and for a copy of another database, StoreError when the database can't be used.
         """
         database = open_database(database_url, synchronous=options.sqlite_synchronous)
         await asyncio.to_thread(database.migrate)
         engine = cls(database, options, clock or SystemClock())
         engine._batcher.start()
+        if read_url is not None:
+            try:
+                await engine._use_replica(read_url)
+            except BaseException:
+                await engine.close()
+                raise
         return engine
+
+    async def _use_replica(self, url: str) -> None:
+        self._lists = replica = Replica(open_database(url), self._readers)
+        await self._batcher.call(verbs.IDENTIFY, secrets.randbits(62))
+        await replica.check(url)
 
     async def run(self) -> None:
         """Do what is due, over and over, until the engine is closed or this is cancelled."""
@@ -132,17 +146,15 @@ class Engine:
         self.ticks.stop()
         await self._batcher.close()
         await asyncio.to_thread(self._stop_listening)
-        await asyncio.to_thread(self._readers.shutdown)
-        for connection in self._open:
-            connection.close()
-        self._open.clear()
+        for readers in {self._lists, self._readers}:
+            await readers.close()
 
     def watch(self, *topics: Topic) -> Watch:
         """Hints of what may have changed, of some topics or of all; use it as an async context manager."""
         return Watch(self._watches, frozenset(topics) or TOPICS)
 
-    def _hear(self, message: str) -> None:
-        source, hints = decode(message)
+    def _hear(self, message: str | None) -> None:
+        source, hints = decode(message) if message is not None else ("", MISSED)
         if source != self._id:
             self._loop.call_soon_threadsafe(self._watches.publish, hints)
 
@@ -211,15 +223,15 @@ class Engine:
 
     async def find(self, where: ResourceFilter, *, limit: int = 100, cursor: str | None = None) -> Page:
         """A page of resources, newest first."""
-        return await self.read(readings.find, where, limit, cursor)
+        return await self._lists.read(readings.find, where, limit, cursor)
 
     async def descendant_counts(self, uids: Sequence[str]) -> dict[str, int]:
         """How many resources are below each of these, at any depth."""
-        return await self.read(lists.descendant_counts, uids)
+        return await self._lists.read(lists.descendant_counts, uids)
 
     async def summary(self) -> dict[str, Any]:
         """`{"totals": {phase: n}, "by_kind": {kind: {phase: n}}}`"""
-        return await self.read(readings.summary)
+        return await self._lists.read(readings.summary)
 
     async def summary_below(self, ref: Ref) -> dict[str, Any]:
         """As `summary`, of what is below one resource at any depth; costs an index step for each."""
@@ -235,7 +247,7 @@ class Engine:
 
     async def edges(self, ref: Ref) -> list[Edge]:
         """The edges between the resources of a whole subtree."""
-        return await self.read(readings.edges, ref)
+        return await self._lists.read(readings.edges, ref)
 
     async def dependencies(self, ref: Ref, *, limit: int = 100, cursor: str | None = None) -> Page:
         """A page of what a resource depends on: each edge with the resource at its other end."""
@@ -243,7 +255,7 @@ class Engine:
 
     async def events(self, ref: Ref | None = None, *, after: int = 0, limit: int = 100) -> list[EventRecord]:
         """Events in their order, of one resource or of all, from the one after `after`."""
-        return await self.read(readings.events, ref, after, limit)
+        return await self._lists.read(readings.events, ref, after, limit)
 
     async def audit(self, where: AuditFilter, *, limit: int = 100, cursor: str | None = None) -> Page:
         """A page of what people asked for and was done, the newest first; it outlives what it is about."""
@@ -387,22 +399,7 @@ class Engine:
     # ---- reading ----
 
     async def read(self, reading: Callable[..., T], *arguments: Any) -> T:
-        loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._readers, partial(self._read_here, reading, *arguments))
-
-    def _read_here(self, reading: Callable[..., T], *arguments: Any) -> T:
-        try:
-            if not hasattr(self._own, "connection"):
-                self._own.connection = self._database.connect(read_only=True)
-                self._open.append(self._own.connection)
-            return reading(self._own.connection, *arguments)
-        except StdworkerError:
-            raise
-        except Exception as error:
-            told = self._database.explain(error)
-            if isinstance(told, StoreUnavailable):
-                self.health.failed(told)
-            raise told from error
+        return await self._readers.read(reading, *arguments)
 
 
 def open_database(url: str, *, synchronous: str = "normal") -> Database:

@@ -152,8 +152,7 @@ class Ticks:
 
 
 def _due_pairs(db: Connection, last: int) -> list[KindVersion]:
-    pairs = [KindVersion(row.kind, row.kind_version) for row in catalog.kinds(db)]
-    return tasks.have_ready(db, pairs, last)
+    return tasks.have_ready(db, catalog.pairs(db), last)
 
 
 def _checkpoint(db: Connection) -> None:

@@ -28,6 +28,7 @@ from stdworker.engine.reconcile.unit import UnitOfWork
 from stdworker.engine.store import catalog, events, members, reactors
 
 DEAD_LETTERS_KEEP = 10_000
+WRITER_KEPT_MS = 24 * 3_600_000  # longer than a commit can be in doubt, by far
 MEMBER_KEPT_MS = 60_000  # a process that was killed is shown as lost for so long
 
 
@@ -86,6 +87,9 @@ def _follow_up(uow: UnitOfWork, calls: list[Any]) -> list[bool]:
 
 
 def _prune(uow: UnitOfWork, calls: list[Any]) -> list[int]:
+    if not uow.db.lock_sweep():
+        return [0] * len(calls)
+    catalog.forget_writers(uow.db, uow.now_ms - WRITER_KEPT_MS)
     pruned = []
     for keep, keep_ms, limit in calls:
         oldest_ms = uow.now_ms - keep_ms
@@ -101,6 +105,12 @@ def _probe(uow: UnitOfWork, calls: list[Any]) -> list[None]:
 
 def _resync(uow: UnitOfWork, calls: list[Any]) -> list[None]:
     resync.run_due(uow)
+    return [None] * len(calls)
+
+
+def _identify(uow: UnitOfWork, calls: list[Any]) -> list[None]:
+    for identity in calls:
+        catalog.identify(uow.db, identity)
     return [None] * len(calls)
 
 
@@ -149,6 +159,7 @@ REPORT_MEMBER = Verb("report member", _report_member, alone=True)
 REMOVE_MEMBER = Verb("remove member", _remove_member, alone=True)
 RESYNC = Verb("resync", _resync, alone=True)
 PRUNE = Verb("prune", _prune, alone=True)
+IDENTIFY = Verb("identify", _identify, alone=True)
 PROBE = Verb("probe", _probe, alone=True)
 RECONCILE = Verb("reconcile", _each(apply.reconcile), alone=True)
 DELETE = Verb(

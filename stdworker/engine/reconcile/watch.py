@@ -30,6 +30,10 @@ class Hint(NamedTuple):
     ref: Ref | None = None
 
 
+MISSED = frozenset(Hint(topic) for topic in TOPICS)
+"""Anything may have changed."""
+
+
 def encode(hints: Iterable[Hint], source: str) -> str:
     """Hints for other processes, without what would make them long: which resource."""
     told = sorted({(hint.topic, *(hint.pair if hint.topic != "resource" and hint.pair else ("", 0))) for hint in hints})

@@ -11,6 +11,9 @@ from stdworker.engine.store.rows import CONFIG_COLUMNS, KIND_COLUMNS, ConfigRow,
 from stdworker.engine.store.sql import insert, selected, upsert
 from stdworker.model.kind import KindVersion
 
+WRITER = "writer:"
+"""Counters of this name hold the number of a writer's last transaction: microseconds since the epoch."""
+
 _KIND = selected("k", KIND_COLUMNS)
 _CONFIG = selected("c", CONFIG_COLUMNS)
 _SAVE_KIND = upsert("kinds", ("kind", "kind_version"), KIND_COLUMNS)
@@ -30,6 +33,7 @@ _COUNT_PROBE = (
     "INSERT INTO counters (name, value) VALUES ('probes', 1)"
     " ON CONFLICT (name) DO UPDATE SET value = counters.value + 1"
 )
+_FORGET_WRITERS = f"DELETE FROM counters WHERE name LIKE '{WRITER}%' AND value < :oldest"
 _COUNT_UP = "UPDATE counters SET value = value + 1 WHERE name = :name"
 _COUNT_PHASES = insert(
     "phase_counts",
@@ -52,6 +56,26 @@ def probe(db: Connection) -> None:
 def changed(db: Connection) -> None:
     """Something that is cached with the kinds has changed."""
     db.run(_COUNT_UP, name="catalog")
+
+
+def identify(db: Connection, identity: int) -> None:
+    """Give the database an identity, unless it has one: its copies have the same."""
+    db.run("INSERT INTO counters (name, value) VALUES ('identity', :value) ON CONFLICT DO NOTHING", value=identity)
+
+
+def identity(db: Connection) -> int | None:
+    rows = db.fetch("SELECT value FROM counters WHERE name = 'identity'")
+    return int(rows[0][0]) if rows else None
+
+
+def schema(db: Connection) -> str:
+    """The revision of the schema."""
+    return str(db.fetch("SELECT version_num FROM alembic_version")[0][0])
+
+
+def forget_writers(db: Connection, oldest_ms: int) -> None:
+    """Of connections that have stored nothing since."""
+    db.run(_FORGET_WRITERS, oldest=oldest_ms * 1_000)
 
 
 def kinds(db: Connection) -> list[KindRow]:
@@ -78,6 +102,11 @@ def remove_kind(db: Connection, pair: KindVersion) -> None:
 def in_use(db: Connection, pair: KindVersion) -> bool:
     statement = "SELECT 1 FROM resources WHERE kind = :kind AND kind_version = :version LIMIT 1"
     return bool(db.fetch(statement, **pair._asdict()))
+
+
+def pairs(db: Connection) -> list[KindVersion]:
+    """The kind versions that are published."""
+    return [KindVersion(*row) for row in db.fetch("SELECT kind, kind_version FROM kinds")]
 
 
 def bump_default(db: Connection, pair: KindVersion) -> None:

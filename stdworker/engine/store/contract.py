@@ -18,7 +18,9 @@ class Connection(Protocol):
         """Start a transaction that will write."""
         ...
 
-    def commit(self) -> None: ...
+    def commit(self, announcing: str = "") -> None:
+        """Make the transaction last, and tell every engine on this database when it does."""
+        ...
 
     def rollback(self) -> None: ...
 
@@ -42,8 +44,8 @@ class Connection(Protocol):
         """Wait until this transaction is the only one that evaluates rechecks."""
         ...
 
-    def announce(self, message: str) -> None:
-        """Tell every engine on this database, once this transaction is committed."""
+    def lock_sweep(self) -> bool:
+        """Is this transaction the only one that sweeps? Nobody waits for another that does."""
         ...
 
     def checkpoint(self) -> None:
@@ -69,8 +71,11 @@ class Database(Protocol):
 
     def connect(self, *, read_only: bool = False) -> Connection: ...
 
-    def listen(self, hear: Callable[[str], None]) -> Callable[[], None]:
-        """Call `hear`, on a thread, with what engines announce; answers what ends it."""
+    def listen(self, hear: Callable[[str | None], None]) -> Callable[[], None]:
+        """Call `hear`, on a thread, with what engines announce; None: something may have been missed.
+
+        Answers what ends it.
+        """
         ...
 
     def is_retryable(self, error: Exception) -> bool:

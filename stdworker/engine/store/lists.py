@@ -169,9 +169,10 @@ def _conditions(where: ResourceFilter) -> tuple[list[str], dict[str, Any]]:
     parameters: dict[str, Any] = {}
 
     def among(column: str, values: Sequence[str]) -> None:
-        name = f"v{len(parameters)}"
-        terms.append(f"{column} IN (SELECT * FROM NAMES({name}))")
-        parameters[name] = list(values)
+        """Each value is a parameter of its own: of a subquery a planner can't say how many rows it leaves."""
+        names = [f"v{len(parameters) + i}" for i in range(len(values))]
+        terms.append(f"{column} IN ({', '.join(f':{name}' for name in names)})")
+        parameters.update(zip(names, values, strict=True))
 
     def any_of(columns: tuple[str, str], pairs: Sequence[tuple[str, Any]]) -> None:
         either = []

@@ -34,11 +34,9 @@ _SUBTREE = (
     "WITH RECURSIVE below(id) AS (SELECT CAST(:id AS BIGINT) UNION ALL"
     " SELECT c.id FROM resources c JOIN below b ON c.owner_id = b.id)"
 )
-_DELETION_SET = (
-    "WITH RECURSIVE doomed(id) AS (SELECT CAST(:id AS BIGINT) UNION"
-    " SELECT x.id FROM doomed d JOIN (SELECT c.id AS id, c.owner_id AS cause FROM resources c"
-    " WHERE c.owner_id IS NOT NULL UNION ALL SELECT e.dependent_id, e.dependency_id FROM edges e) x"
-    " ON x.cause = d.id) SELECT id FROM doomed ORDER BY id"
+_DOOMED_BY = (
+    "SELECT c.id FROM resources c WHERE c.owner_id IN (SELECT * FROM IDS(ids))"
+    " UNION SELECT e.dependent_id FROM edges e WHERE e.dependency_id IN (SELECT * FROM IDS(ids))"
 )
 
 _UNBLOCKED = (
@@ -111,8 +109,15 @@ def subtree(db: Connection, id: int) -> list[int]:
 
 
 def deletion_set(db: Connection, id: int) -> list[int]:
-    """The resource, what it owns and what depends on any of these, transitively."""
-    return [row[0] for row in db.fetch(_DELETION_SET, id=id)]
+    """The resource, what it owns and what depends on any of these, transitively.
+
+    Step by step: as one recursive statement Postgres reads all edges and owners for each step.
+    """
+    doomed, fresh = {id}, [id]
+    while fresh:
+        fresh = sorted({row[0] for row in db.fetch(_DOOMED_BY, ids=fresh)} - doomed)
+        doomed.update(fresh)
+    return sorted(doomed)
 
 
 def unblocked(db: Connection, ids: Collection[int]) -> list[int]:

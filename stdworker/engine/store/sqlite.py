@@ -77,7 +77,7 @@ class SqliteConnection:
             raise sqlite_failures.moved(self._path)
         self._db.execute("BEGIN IMMEDIATE")
 
-    def commit(self) -> None:
+    def commit(self, announcing: str = "") -> None:
         self._db.execute("COMMIT")
 
     def rollback(self) -> None:
@@ -101,8 +101,8 @@ class SqliteConnection:
     def lock_rechecks(self) -> None:
         return None  # a writer is alone
 
-    def announce(self, message: str) -> None:
-        return None  # the database has one engine
+    def lock_sweep(self) -> bool:
+        return True  # a writer is alone
 
     def checkpoint(self) -> None:
         self._db.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
@@ -148,7 +148,7 @@ class SqliteDatabase:
         except sqlite3.Error as error:
             raise self.explain(error) from error
 
-    def listen(self, hear: Callable[[str], None]) -> Callable[[], None]:
+    def listen(self, hear: Callable[[str | None], None]) -> Callable[[], None]:
         return lambda: None
 
     def is_retryable(self, error: Exception) -> bool:

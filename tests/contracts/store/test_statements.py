@@ -202,6 +202,7 @@ def test_a_catalog_has_a_revision_that_rises_with_kinds_and_defaults(db):
     assert catalog.revision(db) == before + 3
     assert catalog.default_revisions(db) == {LEAF: 2}
     assert catalog.kinds(db) == [KindRow("leaf", 1, "{}", 2**62, "{}", 5)]
+    assert catalog.pairs(db) == [LEAF]
 
 
 def test_a_config_comes_back_as_it_was_stored_bytes_too(db):

@@ -100,3 +100,25 @@ async def test_a_broker_that_drains_says_so_and_then_is_listed_no_more(scene):
     await worker.complete(task)
     await draining
     assert scene.engine.members == {}
+
+
+async def test_a_report_that_is_under_way_does_not_outlast_the_goodbye(scene, monkeypatch):
+    """A store with several writers may store what it was given later first."""
+    report = scene.engine.report_member
+    under_way, go_on, stored = asyncio.Event(), asyncio.Event(), asyncio.Event()
+
+    async def slow(member):
+        under_way.set()
+        await go_on.wait()
+        await report(member)
+        stored.set()
+
+    monkeypatch.setattr(scene.engine, "report_member", slow)
+    scene.broker._membership.changed()
+    await under_way.wait()
+    leaving = asyncio.create_task(scene.broker._membership.leave())
+    await asyncio.wait({leaving}, timeout=0.01)
+    go_on.set()
+    await stored.wait()
+    await leaving
+    assert scene.engine.members == {}

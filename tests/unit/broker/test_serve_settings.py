@@ -56,6 +56,14 @@ def test_a_process_on_sqlite_is_all_of_the_engine(role):
     assert "Postgres" in refused.value.hint
 
 
+def test_a_replica_is_one_of_a_postgres_database():
+    urls = {"DATABASE_URL": "postgresql://u@h/d", "DATABASE_READ_URL": "postgresql://u@r/d"}
+    assert ServeSettings.from_environment(urls).read_url == "postgresql://u@r/d"
+    for wrong in (urls | {"DATABASE_URL": "sqlite:///c.db"}, urls | {"DATABASE_READ_URL": "sqlite:///c.db"}):
+        with pytest.raises(SettingsError, match="DATABASE_READ_URL"):
+            ServeSettings.from_environment(wrong)
+
+
 @pytest.mark.parametrize(
     ("variable", "value"),
     [

@@ -1,0 +1,39 @@
+"""Why a Postgres failed: what to tell an operator, and which transactions are worth running again."""
+
+from __future__ import annotations
+
+import psycopg
+from psycopg import errors
+
+from stdworker.engine.store.postgres_connection import STATEMENT_SECONDS, ConnectionLost
+from stdworker.errors import StoreError, StoreUnavailable
+
+_RACES = (errors.SerializationFailure, errors.DeadlockDetected, errors.UniqueViolation, ConnectionLost)
+
+
+def is_retryable(error: BaseException) -> bool:
+    """Undone, and worth another try at once."""
+    return isinstance(error, _RACES)
+
+
+def explain(error: BaseException) -> StoreError:
+    match error:
+        case errors.LockNotAvailable():
+            told = "the Postgres database is locked: another session holds what is needed and doesn't let go"
+            hint = "look for it in pg_stat_activity: a migration, a backup, or someone's open transaction"
+            return StoreUnavailable(told, hint=hint, code="store_locked")
+        case errors.DiskFull():
+            hint = "make room on the server; the engine goes on by itself"
+            return StoreUnavailable("the disk of the Postgres server is full", hint=hint, code="store_full")
+        case errors.ReadOnlySqlTransaction():
+            hint = "let DATABASE_URL name the primary; of several hosts, ?target_session_attrs=read-write finds it"
+            return StoreUnavailable("the Postgres database is read-only, as a replica is", hint=hint)
+        case errors.QueryCanceled():
+            return StoreError(f"a statement took longer than {STATEMENT_SECONDS} s and was ended")
+        case psycopg.OperationalError() if not isinstance(error, errors.DeadlockDetected | errors.SerializationFailure):
+            return StoreUnavailable(f"the Postgres database can't be used: {_one_line(error)}")
+    return StoreError(f"the Postgres database failed: {_one_line(error)}")
+
+
+def _one_line(error: BaseException) -> str:
+    return " ".join(str(error).split())
