@@ -46,6 +46,7 @@ def outcome_members(result: BridgeResult) -> dict[str, RawJson]:
         found["edges"] = dumps([_edge(edge) for edge in outcome.edges])
     if outcome.configs:
         found["configs"] = join_elements([_with_spec(c.name, c.kind, c.kind_version, c.spec) for c in outcome.configs])
+    found |= {name: dumps(True) for name in ("recompose", "allow_empty") if getattr(outcome, name)}
     if outcome.output is not None:
         found["output"] = dumps(outcome.output)
     return found

@@ -29,7 +29,19 @@ CUT = "…"  # stands where the rest of a text was left out; who hides secrets l
 RETRY_AFTER_SECONDS_MAX = 31_536_000
 
 FIELDS = frozenset(
-    ("id", "status", "conditions", "children", "edges", "configs", "output", "error", "describe"),
+    (
+        "id",
+        "status",
+        "conditions",
+        "children",
+        "edges",
+        "configs",
+        "recompose",
+        "allow_empty",
+        "output",
+        "error",
+        "describe",
+    ),
 )
 
 
@@ -192,6 +204,8 @@ class _Envelope(msgspec.Struct):
     children: list[_Child] | None = None
     edges: list[_Edge] | None = None
     configs: list[_Config] | None = None
+    recompose: bool | None = None
+    allow_empty: bool | None = None
     output: Raw = _ABSENT
     error: _Error | None = None
     describe: Raw = _ABSENT
@@ -232,6 +246,7 @@ def _present(raw: Raw) -> RawJson | None:
 
 def _outcome(envelope: _Envelope) -> Outcome:
     outcome = Outcome(_present(envelope.status), output=_present(envelope.output))
+    outcome.recompose, outcome.allow_empty = bool(envelope.recompose), bool(envelope.allow_empty)
     if envelope.conditions:
         outcome.conditions = [Condition(c.type, c.status, c.reason or "", c.message or "") for c in envelope.conditions]
     if envelope.children:

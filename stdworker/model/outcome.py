@@ -63,6 +63,8 @@ class Outcome:
     """What a reaction hands back; fill what it may emit.
 
     `status`, `output` and specs are Python values or `RawJson` kept verbatim; None means nothing to say.
+    A composer may set `recompose`, to be run again whenever a child settled, and `allow_empty`, without which
+    a composite that owns children doesn't lose all of them at once.
     """
 
     status: Any = None
@@ -71,3 +73,5 @@ class Outcome:
     edges: Sequence[DepEdge] = ()
     configs: Sequence[ProviderConfigSpec] = ()
     output: Any = None
+    recompose: bool = False
+    allow_empty: bool = False

@@ -87,6 +87,8 @@ def _decode_composed(composed: pb.ComposeResult) -> Outcome:
         children=[decode_child(child) for child in composed.desired],
         edges=[decode_edge(edge) for edge in composed.edges],
         configs=[decode_config_spec(config) for config in composed.configs],
+        recompose=composed.recompose,
+        allow_empty=composed.allow_empty,
     )
 
 
@@ -134,6 +136,7 @@ def _fill_composed(composed: pb.ComposeResult, outcome: Outcome) -> None:
     composed.configs.extend(_encoded("configs", encode_config_spec, outcome.configs))
     composed.status = encode_document(outcome.status, "the status")
     composed.conditions.extend(_encoded("conditions", encode_condition, outcome.conditions))
+    composed.recompose, composed.allow_empty = outcome.recompose, outcome.allow_empty
 
 
 def _encoded(member: str, encode: Callable[[T], M], items: Iterable[T]) -> Iterator[M]:

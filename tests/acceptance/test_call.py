@@ -88,6 +88,8 @@ def test_all_that_an_outcome_may_hold_is_told_in_the_words_of_the_protocol(progr
             }
         ],
         "configs": [{"name": "c", "kind": "leaf", "kind_version": 1, "spec": {"settings": 1}}],
+        "recompose": True,
+        "allow_empty": True,
         "output": [1, 2],
     }
 

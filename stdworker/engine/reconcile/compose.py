@@ -27,6 +27,8 @@ def apply(uow: UnitOfWork, owner: Node, outcome: Outcome, emits: frozenset[Emit]
     emitted = outcome.configs if Emit.CONFIGS in emits else ()
     owned = {node.ref: node for node in uow.lock_owned(owner)}
     wanted = wanted_children.check(uow, owner, owned, outcome.children, edges, emitted)
+    if not wanted:
+        wanted_children.guard_against_emptiness(uow, owner, owned, outcome)
 
     configs.replace_owned(uow, owner, emitted)
     fresh = _create(uow, owner, [child for ref, child in wanted.items() if ref not in owned])
@@ -40,6 +42,7 @@ def apply(uow: UnitOfWork, owner: Node, outcome: Outcome, emits: frozenset[Emit]
     for node in dropped:
         _drop(uow, owner, node)
     owner.due &= ~state.COMPOSE_DUE
+    owner.recompose = outcome.recompose
     if fresh or changed or dropped:
         uow.event(owner, "Composed", created=len(fresh), changed=len(changed), dropped=len(dropped))
 

@@ -60,7 +60,7 @@ def _follow(uow: UnitOfWork, owner: Node, child: Node) -> None:
     kind = uow.kinds.get(owner.pair)
     if kind is None or state.is_deleting(owner) or not child.wanted:
         return
-    if kind.recomposer is not None and state.is_settled(child):
+    if (owner.recompose or kind.recomposer is not None) and state.is_settled(child):
         owner.due |= state.COMPOSE_DUE
         uow.touch(owner)
         uow.request(owner, schedule.CHILDREN)

@@ -178,6 +178,8 @@ def complete(node: Node, kind: Kind, generation: int, done: int) -> None:
     node.worked_gen = max(node.worked_gen, generation)
     if generation == node.generation:
         state.succeed(node)
+    if not kind.composes:
+        node.due &= ~state.COMPOSE_DUE
     if kind.rollup is None or done & ROLLED:
         node.due &= ~state.ROLLUP_DUE
     elif node.unsettled:

@@ -12,9 +12,9 @@ from stdworker.engine.reconcile.unit import UnitOfWork
 from stdworker.engine.store.rows import Node
 from stdworker.errors import JsonError
 from stdworker.model.config import ProviderConfigSpec
-from stdworker.model.json_text import ascii_line, dumps, loads
+from stdworker.model.json_text import RawJson, ascii_line, dumps, loads
 from stdworker.model.kind import RESOURCE_NAME, KindVersion
-from stdworker.model.outcome import ChildSpec, DepEdge
+from stdworker.model.outcome import ChildSpec, DepEdge, Outcome
 from stdworker.model.pointer import parse
 from stdworker.model.resource import Ref
 
@@ -56,7 +56,6 @@ def check(
     _check_specs(uow, wanted)
     _check_ownership(uow, owner, wanted, owned)
     _check_configs(uow, owner, wanted, emitted)
-    _guard_against_emptiness(uow, owner, wanted, owned)
     return wanted
 
 
@@ -186,15 +185,18 @@ def _check_configs(
         raise Rejected("BadProviderConfig", problems)
 
 
-def _guard_against_emptiness(uow: UnitOfWork, owner: Node, wanted: dict[Ref, Wanted], owned: dict[Ref, Node]) -> None:
+def guard_against_emptiness(uow: UnitOfWork, owner: Node, owned: dict[Ref, Node], outcome: Outcome) -> None:
+    """Raises Rejected when a composite would lose all its children and neither label nor composer allows it."""
     losing = sum(node.wanted and not state.is_deleting(node) for node in owned.values())
-    if wanted or not losing:
+    if not losing or outcome.allow_empty:
         return
     uow.lock([owner.id], whole=True)
-    labels, status = json.loads(owner.labels), loads((owner.status or "null").encode())
-    if labels.get(ALLOW_EMPTY) == "true" or (isinstance(status, dict) and status.get("allow_empty") is True):
+    if json.loads(owner.labels).get(ALLOW_EMPTY) == "true" or _says_empty(outcome.status):
         return
-    raise Rejected(
-        "NoChildren",
-        [f"the composer emitted no children while {owner.ref} owns {losing}; label {ALLOW_EMPTY}=true allows it"],
-    )
+    told = f"the composer emitted no children while {owner.ref} owns {losing}"
+    raise Rejected("NoChildren", [f"{told}; the label {ALLOW_EMPTY}=true or its allow_empty would let them go"])
+
+
+def _says_empty(status: object) -> bool:
+    value = status.value() if isinstance(status, RawJson) else status
+    return isinstance(value, dict) and value.get("allow_empty") is True

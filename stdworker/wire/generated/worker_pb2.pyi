@@ -161,18 +161,22 @@ class StageComplete(_message.Message):
     def __init__(self, lease_token: _Optional[str] = ..., stage: _Optional[_Union[Stage, str]] = ..., status: _Optional[bytes] = ..., conditions: _Optional[_Iterable[_Union[Condition, _Mapping]]] = ..., compose: _Optional[_Union[ComposeResult, _Mapping]] = ..., output: _Optional[bytes] = ..., error_message: _Optional[str] = ..., failed_stage: _Optional[int] = ..., terminal: bool = ..., claim_epoch: _Optional[int] = ..., error_reason: _Optional[str] = ..., retry_after_ms: _Optional[int] = ..., released: bool = ...) -> None: ...
 
 class ComposeResult(_message.Message):
-    __slots__ = ("desired", "edges", "configs", "status", "conditions")
+    __slots__ = ("desired", "edges", "configs", "status", "conditions", "recompose", "allow_empty")
     DESIRED_FIELD_NUMBER: _ClassVar[int]
     EDGES_FIELD_NUMBER: _ClassVar[int]
     CONFIGS_FIELD_NUMBER: _ClassVar[int]
     STATUS_FIELD_NUMBER: _ClassVar[int]
     CONDITIONS_FIELD_NUMBER: _ClassVar[int]
+    RECOMPOSE_FIELD_NUMBER: _ClassVar[int]
+    ALLOW_EMPTY_FIELD_NUMBER: _ClassVar[int]
     desired: _containers.RepeatedCompositeFieldContainer[ChildSpec]
     edges: _containers.RepeatedCompositeFieldContainer[DepEdge]
     configs: _containers.RepeatedCompositeFieldContainer[ProviderConfigSpec]
     status: bytes
     conditions: _containers.RepeatedCompositeFieldContainer[Condition]
-    def __init__(self, desired: _Optional[_Iterable[_Union[ChildSpec, _Mapping]]] = ..., edges: _Optional[_Iterable[_Union[DepEdge, _Mapping]]] = ..., configs: _Optional[_Iterable[_Union[ProviderConfigSpec, _Mapping]]] = ..., status: _Optional[bytes] = ..., conditions: _Optional[_Iterable[_Union[Condition, _Mapping]]] = ...) -> None: ...
+    recompose: bool
+    allow_empty: bool
+    def __init__(self, desired: _Optional[_Iterable[_Union[ChildSpec, _Mapping]]] = ..., edges: _Optional[_Iterable[_Union[DepEdge, _Mapping]]] = ..., configs: _Optional[_Iterable[_Union[ProviderConfigSpec, _Mapping]]] = ..., status: _Optional[bytes] = ..., conditions: _Optional[_Iterable[_Union[Condition, _Mapping]]] = ..., recompose: bool = ..., allow_empty: bool = ...) -> None: ...
 
 class WorkStreamServerMsg(_message.Message):
     __slots__ = ("task", "config", "tasks", "cancel", "drain", "settled", "alive")

@@ -3,7 +3,10 @@
 import pytest
 
 from stdworker.errors import Retry, Terminal
-from stdworker.model.outcome import Condition, Outcome
+from stdworker.model.kind import Stage
+from stdworker.model.outcome import ChildSpec, Condition, Outcome
+
+STORES = "both"
 
 
 def sick(claim):
@@ -121,6 +124,92 @@ def test_a_label_lets_a_composer_emit_nothing(world):
     world.apply("group", "g", {"children": []}, labels={"converge.sh/allow-empty": "true"})
     world.work()
     assert not world.exists("leaf/a")
+    assert world.phase("group/g") == "Ready"
+
+
+@pytest.mark.parametrize("said", [{"allow_empty": True}, {"status": {"allow_empty": True}}])
+def test_a_composer_that_means_it_may_emit_nothing(world, said):
+    world.leaf()
+    world.composite()
+    world.group("g", ["leaf/a"])
+    world.work()
+    world.on("group", lambda claim: Outcome(**said), Stage.COMPOSE)
+    world.again("group/g")
+    world.work()
+    assert not world.exists("leaf/a")
+    assert world.phase("group/g") == "Ready"
+
+
+def test_what_a_composer_meant_once_does_not_hold_for_the_next_time(world):
+    world.leaf()
+    world.composite()
+    world.on("group", lambda claim: Outcome(status={"allow_empty": True}), Stage.COMPOSE)
+    world.group("g")
+    world.work()
+    world.on("group", lambda claim: Outcome(children=[ChildSpec("leaf", 1, "a")]), Stage.COMPOSE)
+    world.again("group/g")
+    world.work()
+    world.on("group", lambda claim: Outcome(), Stage.COMPOSE)
+    world.again("group/g")
+    world.work()
+    assert world.exists("leaf/a")
+    assert world.get("group/g").failure_reason == "NoChildren"
+
+
+def test_a_label_of_another_value_lifts_no_guard(world):
+    world.leaf()
+    world.composite()
+    world.group("g", ["leaf/a"])
+    world.work()
+    world.apply("group", "g", {"children": []}, labels={"converge.sh/allow-empty": "yes"})
+    world.work()
+    assert world.get("group/g").failure_reason == "NoChildren"
+
+
+def grow(world, *, recompose):
+    """A composer that wants another child once the first one is ready."""
+
+    def compose(claim):
+        ready = {child.name for child in claim.observed if child.is_ready}
+        names = ["one", *(["two"] if "one" in ready else [])]
+        return Outcome(children=[ChildSpec("leaf", 1, name) for name in names], recompose=recompose)
+
+    world.leaf()
+    world.composite()
+    world.on("group", compose, Stage.COMPOSE)
+    world.group("g")
+    return world.work()
+
+
+def test_a_compose_that_asks_for_it_is_repeated_when_a_child_settles_at_the_same_generation(world):
+    ran = grow(world, recompose=True)
+    assert ran[:4] == ["compose group/g", "work leaf/one", "compose group/g", "work leaf/two"]
+    assert (world.phase("group/g"), world.get("group/g").generation) == ("Ready", 1)
+    world.on("leaf", lambda claim: Outcome(status={"seen": 2}))
+    world.again("leaf/one")
+    assert "compose group/g" in world.work()
+
+
+def test_a_compose_that_does_not_ask_for_it_is_not_repeated(world):
+    assert grow(world, recompose=False) == ["compose group/g", "work leaf/one"]
+    assert not world.exists("leaf/two")
+
+
+def test_the_last_compose_says_whether_it_is_repeated(world):
+    grow(world, recompose=True)
+    world.on("group", lambda claim: Outcome(children=[ChildSpec("leaf", 1, "one")]), Stage.COMPOSE)
+    world.again("group/g")
+    world.work()
+    world.again("leaf/one")
+    assert world.work() == ["work leaf/one"]
+
+
+def test_a_kind_that_has_lost_its_composer_owes_no_compose(world):
+    grow(world, recompose=True)
+    world.leaf("group")
+    world.work()
+    world.again("leaf/one")
+    world.work()
     assert world.phase("group/g") == "Ready"
 
 

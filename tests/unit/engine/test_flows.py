@@ -8,6 +8,8 @@ from stdworker.errors import Retry, Terminal
 from stdworker.model.json_text import RawJson, join_members
 from stdworker.model.outcome import ChildSpec, DepEdge, Outcome, ValueFlow
 
+STORES = "both"
+
 
 @pytest.fixture
 def pair(world):

@@ -9,6 +9,8 @@ from stdworker.model.json_text import RawJson
 from stdworker.model.kind import KindVersion, Stage
 from stdworker.model.outcome import ChildSpec, Condition, Outcome
 
+STORES = "both"
+
 MAKE = {"name": "make", "trigger": "specChange", "emits": ["status", "conditions"]}
 PLAN = {"name": "plan", "trigger": "specChange", "emits": ["children", "edges", "configs", "status", "conditions"]}
 SUM = {"name": "sum", "trigger": "childrenSettled", "emits": ["status", "conditions"]}
@@ -29,7 +31,9 @@ def test_one_reconcile_composes_works_and_rolls_up_in_this_order(world):
     world.leaf()
     world.composite("all", MAKE, SUM)
     world.apply("all", "x", {"children": [["leaf/a"]]})
-    assert world.work() == ["compose all/x", "work all/x", "work leaf/a", "rollup all/x"]
+    ran = world.work()
+    assert [task for task in ran if task != "work leaf/a"] == ["compose all/x", "work all/x", "rollup all/x"]
+    assert ran[-1] == "rollup all/x"
     assert world.phase("all/x") == "Ready"
 
 

@@ -53,7 +53,7 @@ def test_all_that_a_composer_may_emit_arrives():
         b'"children":[{"kind":"net","kind_version":2,"name":"n","spec":{"n":1.0},"labels":{"a":"b"}},'
         b'{"kind":"vm","kind_version":1,"name":"v","provider_config_ref":"fast"}],'
         b'"edges":[{"from":{"kind":"vm","name":"v"},"to":{"kind":"net","name":"n"},'
-        b'"values":[{"dependent_field":"/net","source_field":"/id"}]}],"output":[1]}'
+        b'"values":[{"dependent_field":"/net","source_field":"/id"}]}],"output":[1],"recompose":true,"allow_empty":true}'
     )
 
     assert response.outcome == Outcome(
@@ -64,6 +64,8 @@ def test_all_that_a_composer_may_emit_arrives():
         ],
         edges=[DepEdge(Ref("vm", "v"), Ref("net", "n"), [ValueFlow("/net", "/id")])],
         output=RawJson(b"[1]"),
+        recompose=True,
+        allow_empty=True,
     )
 
 

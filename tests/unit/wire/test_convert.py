@@ -254,6 +254,13 @@ def test_a_childs_spec_that_is_not_json_names_the_child():
     assert "the spec of child disk/root: /size" in str(failure)
 
 
+def test_what_a_composer_asks_for_arrives():
+    asked = there_and_back(Stage.COMPOSE, Result(Outcome(recompose=True, allow_empty=True))).outcome
+    assert (asked.recompose, asked.allow_empty) == (True, True)
+    base = decode_result(pb.StageComplete(stage=pb.STAGE_COMPOSE, compose=pb.ComposeResult()))[2].outcome
+    assert (base.recompose, base.allow_empty) == (False, False)
+
+
 def test_a_composite_that_wants_no_child_says_so():
     complete = encode_result(LEASE, pb.STAGE_COMPOSE, Result(Outcome()))
     assert complete.HasField("compose")
