@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
-from stdworker.engine.reconcile import configs, deletion, gates, schedule, state
+from stdworker.engine.reconcile import configs, gates, orphans, schedule, state
 from stdworker.engine.reconcile import wanted as wanted_children
 from stdworker.engine.reconcile.unit import UnitOfWork
 from stdworker.engine.reconcile.wanted import Wanted
@@ -36,11 +36,12 @@ def apply(uow: UnitOfWork, owner: Node, outcome: Outcome, emits: frozenset[Emit]
     _connect(uow, owner, wanted, {**owned, **fresh})
     for node in (*changed, *fresh.values()):
         uow.request(node, schedule.SPEC)
-    for node in changed:
-        state.count_child(owner, node)
+    for ref in wanted:
+        if ref in owned and state.count_child(owner, owned[ref]):
+            uow.touch(owned[ref])
     dropped = [node for ref, node in owned.items() if ref not in wanted and _may_drop(node)]
     for node in dropped:
-        _drop(uow, owner, node)
+        orphans.drop(uow, owner, node)
     owner.due &= ~state.COMPOSE_DUE
     owner.recompose = outcome.recompose
     if fresh or changed or dropped:
@@ -82,8 +83,7 @@ def _create(uow: UnitOfWork, owner: Node, children: Sequence[Wanted]) -> dict[Re
 def _update(uow: UnitOfWork, node: Node, child: Wanted) -> bool:
     """Bring an owned child up to date; True when it must run again."""
     if not node.wanted:
-        node.wanted = True
-        uow.touch(node)
+        orphans.adopt(uow, node)
     if state.is_deleting(node):
         return False  # it comes again once it is gone
     if json.loads(node.labels) != child.labels:
@@ -146,11 +146,3 @@ def _hold(uow: UnitOfWork, node: Node) -> None:
 def _may_drop(node: Node) -> bool:
     """A quarantined child stays until it is released: then its owner is composed again."""
     return node.wanted and not state.is_quarantined(node)
-
-
-def _drop(uow: UnitOfWork, owner: Node, node: Node) -> None:
-    """The composer wants the child no more."""
-    node.wanted = False
-    uow.touch(node)
-    deletion.mark(uow, node.id)
-    state.count_child(owner, node)

@@ -8,7 +8,7 @@ import logging
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
-from stdworker.engine.reconcile import resync, verbs
+from stdworker.engine.reconcile import orphans, resync, verbs
 from stdworker.engine.reconcile.batcher import Batcher
 from stdworker.engine.reconcile.clock import Clock
 from stdworker.engine.reconcile.positions import until
@@ -29,6 +29,7 @@ FOLLOW_SECONDS = 5.0
 PROBE_SECONDS = 1.0
 PRUNE_SECONDS = 60.0
 RESYNC_SECONDS = 0.5
+EXPIRE_SECONDS = 0.5
 CHECKPOINT_SECONDS = 0.5
 PRUNE_EVENTS_MAX = 10_000
 SWEEPS_PER_WINDOW = 5
@@ -83,7 +84,9 @@ class Ticks:
 
     async def run(self) -> None:
         async with asyncio.TaskGroup() as group:
-            for tick in (self.follow, self.hint_due, self.probe, self.reap, self.resync, self.prune, self.checkpoint):
+            looking = (self.follow, self.hint_due, self.resync, self.expire)
+            keeping = (self.probe, self.reap, self.prune, self.checkpoint)
+            for tick in (*looking, *keeping):
                 group.create_task(self._repeat(tick))
 
     def stop(self) -> None:
@@ -123,6 +126,12 @@ class Ticks:
         if await self._engine.read(resync.is_due, self._clock.now_ms()):
             await self._batcher.call(verbs.RESYNC, None)
         return RESYNC_SECONDS
+
+    async def expire(self) -> float:
+        """Orphans whose grace is over, a bounded piece at a time."""
+        if await self._engine.read(orphans.any_expired, self._clock.now_ms()):
+            await self._batcher.call(verbs.EXPIRE, None)
+        return EXPIRE_SECONDS
 
     async def prune(self) -> float:
         options = self._engine.options

@@ -14,6 +14,7 @@ from stdworker.engine.reconcile import (
     deliver,
     leases,
     operate,
+    orphans,
     plan,
     publish,
     quarantine,
@@ -103,6 +104,11 @@ def _probe(uow: UnitOfWork, calls: list[Any]) -> list[None]:
     return [None] * len(calls)
 
 
+def _expire(uow: UnitOfWork, calls: list[Any]) -> list[None]:
+    orphans.expire(uow)
+    return [None] * len(calls)
+
+
 def _resync(uow: UnitOfWork, calls: list[Any]) -> list[None]:
     resync.run_due(uow)
     return [None] * len(calls)
@@ -157,6 +163,7 @@ SET_ASIDE = Verb("set aside", lambda uow, calls: [recheck.set_aside(uow, why) fo
 REAP = Verb("reap", lambda uow, calls: [leases.reap(uow, silent) for silent in calls], alone=True)
 REPORT_MEMBER = Verb("report member", _report_member, alone=True)
 REMOVE_MEMBER = Verb("remove member", _remove_member, alone=True)
+EXPIRE = Verb("expire orphans", _expire, alone=True)
 RESYNC = Verb("resync", _resync, alone=True)
 PRUNE = Verb("prune", _prune, alone=True)
 IDENTIFY = Verb("identify", _identify, alone=True)

@@ -139,6 +139,12 @@ def of_pair(db: Connection, kind: str, version: int, after_id: int, limit: int) 
     return [row[0] for row in db.fetch(statement, kind=kind, version=version, after=after_id, limit=limit)]
 
 
+def thawed(db: Connection, now: int, limit: int) -> list[int]:
+    """Resources that were frozen until an instant that is past."""
+    statement = "SELECT id FROM resources WHERE frozen_until <= :now ORDER BY frozen_until LIMIT :limit"
+    return [row[0] for row in db.fetch(statement, now=now, limit=limit)]
+
+
 def resync_due(db: Connection, now: int, limit: int) -> list[int]:
     """Resources whose time to run again has come, the longest overdue first."""
     statement = "SELECT id FROM resources WHERE resync_at <= :now ORDER BY resync_at LIMIT :limit"

@@ -117,6 +117,12 @@ resources = Table(
         postgresql_where=text("provider_config IS NOT NULL"),
     ),
     Index(
+        "resources_frozen",
+        "frozen_until",
+        sqlite_where=text("frozen_until IS NOT NULL"),
+        postgresql_where=text("frozen_until IS NOT NULL"),
+    ),
+    Index(
         "resources_resync",
         "resync_at",
         sqlite_where=text("resync_at IS NOT NULL"),
