@@ -10,7 +10,7 @@ from starlette.responses import Response
 from stdworker.engine.api import bodies, declarations, shapes, views
 from stdworker.engine.api.context import Actor, InEngine, answer, paged
 from stdworker.engine.api.openapi import APPLIED, PAGED, documented
-from stdworker.engine.api.queries import ConfigsQuery, RevealQuery
+from stdworker.engine.api.queries import ConfigQuery, ConfigsQuery, RevealQuery
 from stdworker.model.kind import KindVersion
 
 router = APIRouter(prefix="/providerconfigs", tags=["provider configs"])
@@ -36,7 +36,7 @@ EXAMPLE = {
         problems=(400, 409, 413, 422),
     ),
 )
-async def put(engine: InEngine, actor: Actor, request: Request) -> Response:
+async def put(engine: InEngine, actor: Actor, request: Request, query: Annotated[ConfigQuery, Query()]) -> Response:
     """An existing name is updated. A pair has at most one default."""
     body = await bodies.read(request, bodies.CONFIG_BYTES_MAX)
     declared = declarations.config(bodies.decode(body, shapes.ConfigBody))
@@ -48,6 +48,7 @@ async def put(engine: InEngine, actor: Actor, request: Request) -> Response:
         bundle=declared.bundle,
         labels=declared.labels,
         actor=actor,
+        requeue=query.requeue,
     )
     status = 201 if result == "created" else 200
     return answer(views.config(record, reveal=False), status, {"X-Apply-Result": result})

@@ -93,7 +93,9 @@ async def publish(
     if manifest.setdefault("kind", kind) != kind:
         told = f"{manifest['kind']!r} is not the kind of the path, {kind!r}"
         raise Invalid(f"/kind: {told}", [("/kind", told)])
-    result, record = await engine.publish_kind(manifest, actor, force=query.force, labels=declared.labels)
+    result, record = await engine.publish_kind(
+        manifest, actor, force=query.force, labels=declared.labels, requeue=query.requeue
+    )
     return answer(views.manifest(record), headers={"X-Apply-Result": result})
 
 

@@ -135,6 +135,11 @@ class SchemaQuery(Strict):
 
 class PublishQuery(Strict):
     force: bool = Field(False, description="Publish although it breaks what was published.")
+    requeue: bool = Field(True, description="Whether its resources run again.")
+
+
+class ConfigQuery(Strict):
+    requeue: bool = Field(True, description="Whether resources that have the config run again.")
 
 
 class PlanQuery(Strict):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterable
 
-from stdworker.engine.broker.session import Session
+from stdworker.engine.broker.session import Running, Session, expiry
 from stdworker.engine.reconcile import Engine
 from stdworker.model.task import Lease
 
@@ -15,10 +15,17 @@ LEASES_MAX = 20_000  # of one stream between two writes
 class Attester:
     """Gathers heartbeats and progress; `adopt` is called with a valid lease that the stream didn't hold yet."""
 
-    def __init__(self, engine: Engine, broker: str, adopt: Callable[[Session, Lease], None]) -> None:
+    def __init__(
+        self,
+        engine: Engine,
+        broker: str,
+        adopt: Callable[[Session, Lease], None],
+        clock: Callable[[], float],
+    ) -> None:
         self._engine = engine
         self._broker = broker
         self._adopt = adopt
+        self._clock = clock
         self._heartbeats: dict[Session, set[Lease]] = {}
         self._progress: dict[Lease, tuple[float | None, str]] = {}
         self._added = asyncio.Event()
@@ -65,3 +72,10 @@ class Attester:
                     session.outbox.put_cancel(lease, "the lease is void")
             elif lease.token not in held:
                 self._adopt(session, lease)
+        if unknown := session.unidentified():
+            await self._identify(session, unknown)
+
+    async def _identify(self, session: Session, unknown: list[Lease]) -> None:
+        """Tasks that another broker handed out count for their pair, and end at their deadline, like this one's."""
+        for lease, (pair, stage, deadline_ms) in (await self._engine.leased(unknown)).items():
+            session.identify(Running(lease, pair, stage, expiry(deadline_ms, self._clock())))

@@ -16,7 +16,7 @@ from stdworker.engine.broker import metrics
 from stdworker.engine.broker.configs import ConfigPush
 from stdworker.engine.broker.convert import encode_claim
 from stdworker.engine.broker.releasing import Releaser
-from stdworker.engine.broker.session import Running, Session
+from stdworker.engine.broker.session import Running, Session, expiry
 from stdworker.engine.reconcile import Engine
 from stdworker.engine.store.records import Claim, Want
 from stdworker.errors import ProtocolError
@@ -25,8 +25,6 @@ from stdworker.wire.channel import MESSAGE_BYTES_MAX
 from stdworker.wire.generated import worker_pb2 as pb
 
 log = logging.getLogger("stdworker.broker")
-
-DEADLINE_GRACE_SECONDS = 5.0  # a worker reports its deadlines itself; the broker is the backstop
 
 T = TypeVar("T")
 
@@ -168,8 +166,7 @@ class Dispatcher:
                 log.exception("a task of %s can't be sent", claim.resource.ref)
                 self._refuse(session, claim, f"the task can't be sent: {error}")
                 continue
-            expires = now + claim.deadline_ms / 1_000 + DEADLINE_GRACE_SECONDS if claim.deadline_ms > 0 else None
-            session.hold(Running(claim.lease, claim.pair, claim.stage, expires))
+            session.hold(Running(claim.lease, claim.pair, claim.stage, expiry(claim.deadline_ms, now)))
         session.outbox.put_tasks(tasks)
         metrics.TASKS.inc(len(tasks))
 

@@ -13,20 +13,26 @@ from stdworker.model.kind import KindVersion, Stage
 from stdworker.model.task import Lease
 
 NEVER_PUSHED = -1
+DEADLINE_GRACE_SECONDS = 5.0  # a worker reports its deadlines itself; the broker is the backstop
 REASON_CHARACTERS_MAX = 500
 
 
 class Running(NamedTuple):
     """A task that the worker holds.
 
-    `pair` and `stage` are None for a lease that another broker handed out. `expires` is a monotonic instant,
-    None without a deadline.
+    `pair` and `stage` are None for a lease that another broker handed out, until the store has told what it is
+    for. `expires` is a monotonic instant, None without a deadline.
     """
 
     lease: Lease
     pair: KindVersion | None = None
     stage: Stage | None = None
     expires: float | None = None
+
+
+def expiry(deadline_ms: int, now: float) -> float | None:
+    """When the broker ends a task itself that has so long to run."""
+    return now + deadline_ms / 1_000 + DEADLINE_GRACE_SECONDS if deadline_ms > 0 else None
 
 
 @dataclass(slots=True)
@@ -73,6 +79,17 @@ class Session:
         self.running[task.lease.token] = task
         if task.pair and (slots := self.pairs.get(task.pair)):
             slots.used += 1
+
+    def unidentified(self) -> list[Lease]:
+        """Leases of which nothing but their token is known."""
+        return [task.lease for task in self.running.values() if task.pair is None]
+
+    def identify(self, task: Running) -> None:
+        """What a lease is for that the stream holds, if it still does: from now on it counts for its pair."""
+        known = self.running.get(task.lease.token)
+        if known is not None and known.pair is None:
+            del self.running[task.lease.token]
+            self.hold(task)
 
     def drop(self, token: str) -> Running | None:
         """The worker no longer holds the task; None when it never did."""

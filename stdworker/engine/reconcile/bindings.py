@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from stdworker.engine.reconcile import labels as labels_of
 from stdworker.engine.reconcile.deliver import named
 from stdworker.engine.reconcile.kinds import Violations
-from stdworker.engine.reconcile.labels import LABEL_CHARACTERS_MAX, LABELS_MAX
 from stdworker.engine.reconcile.unit import Named, UnitOfWork
 from stdworker.engine.store import reactors
 from stdworker.engine.store.records import BindingDeclaration
@@ -76,10 +75,7 @@ def _violations(uow: UnitOfWork, document: BindingDeclaration) -> Iterator[tuple
 
 
 def _label_violations(document: BindingDeclaration) -> Violations:
-    labels = document.label_match
-    if len(labels) > LABELS_MAX or any(len(text) > LABEL_CHARACTERS_MAX for pair in labels.items() for text in pair):
-        return [("/label_match", f"at most {LABELS_MAX} labels of at most {LABEL_CHARACTERS_MAX} characters")]
-    return []
+    return [] if labels_of.are_legal(document.label_match) else [("/label_match", labels_of.RULE)]
 
 
 def _watch_violations(uow: UnitOfWork, document: BindingDeclaration) -> Iterator[tuple[str, str]]:

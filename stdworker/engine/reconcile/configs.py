@@ -15,7 +15,7 @@ from stdworker.engine.store.rows import ConfigRow, Node
 from stdworker.errors import Conflict, Invalid, JsonError, NotFound
 from stdworker.model.config import ProviderConfig, ProviderConfigSpec
 from stdworker.model.json_text import RawJson, ascii_line, dumps, equal, loads
-from stdworker.model.kind import RESOURCE_NAME, KindVersion
+from stdworker.model.kind import KIND, RESOURCE_NAME, KindVersion
 
 
 def put(
@@ -27,8 +27,9 @@ def put(
     spec: RawJson | None,
     bundle: bytes | None,
     labels: Labels = UNSET,
+    requeue: bool = True,
 ) -> tuple[str, ConfigRecord]:
-    """Create or edit a config; says which, or that nothing changed."""
+    """Create or edit a config; says which, or that nothing changed. `requeue`: what has it runs again."""
     if not RESOURCE_NAME.fullmatch(name):
         raise Invalid(f"{name!r} is not a name", [("/name", "1-253 of A-Z a-z 0-9 . _ -, the first alphanumeric")])
     text = ascii_line(spec).decode("ascii") if spec is not None else None
@@ -45,7 +46,7 @@ def put(
     row = ConfigRow(name, *pair, is_default, text, bundle or None, None, revision, created, uow.now_ms, marks)
     catalog.save_config(uow.db, row)
     uow.audit(Named(pair.kind, name), "ConfigChanged" if known else "ConfigCreated", f"{name} for {pair}")
-    spread(uow, row, was_default=known is not None and known.is_default)
+    spread(uow, row, was_default=known is not None and known.is_default, requeue=requeue)
     return "configured" if known else "created", record(uow.db, row)
 
 
@@ -83,14 +84,17 @@ def reveal(uow: UnitOfWork, name: str) -> ConfigRecord:
     return record(uow.db, known)
 
 
-def spread(uow: UnitOfWork, row: ConfigRow, *, was_default: bool) -> None:
-    """Have everything that a config concerns run again, bit by bit."""
+def spread(uow: UnitOfWork, row: ConfigRow, *, was_default: bool, requeue: bool = True) -> None:
+    """Push a default to its workers, and have everything that a config concerns run again, bit by bit."""
+    subjects = [f"config:{row.name}"]
     if row.is_default or was_default:
         catalog.bump_default(uow.db, row.pair)
-        catalog.start_sweep(uow.db, f"pair:{row.pair}")
         uow.hint("config", row.pair)
-    catalog.start_sweep(uow.db, f"config:{row.name}")
-    uow.follow_up = True
+        subjects.append(f"pair:{row.pair}")
+    if requeue:
+        for subject in subjects:
+            catalog.start_sweep(uow.db, subject)
+        uow.follow_up = True
 
 
 def record(db: Connection, row: ConfigRow) -> ConfigRecord:
@@ -129,10 +133,12 @@ def check_emitted(uow: UnitOfWork, owner: Node, emitted: Sequence[ProviderConfig
     for config in emitted:
         pair = KindVersion(config.kind, config.kind_version)
         kind = uow.kinds.get(pair)
+        if not KIND.fullmatch(config.kind) or not RESOURCE_NAME.fullmatch(config.name):
+            raise Rejected("InvalidConfigs", [f"the config {config.name!r} for {config.kind!r} has no legal name"])
         if kind is None:
             raise Rejected("UnknownKind", [f"{pair} is not published"], [f"kind:{pair}"])
-        if config.name in pairs or not RESOURCE_NAME.fullmatch(config.name):
-            problems.append(f"the config {config.name!r} is emitted twice, or its name is none")
+        if config.name in pairs:
+            problems.append(f"the config {config.name} is emitted twice")
         try:
             found = _violations(kind, emitted_text(config), whole=False)
             problems += [f"the config {config.name}: {path or '/'}: {what}" for path, what in found]

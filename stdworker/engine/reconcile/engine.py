@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from stdworker.engine.reconcile import explain, neighbourhood, readings, recheck, revisions, verbs
+from stdworker.engine.reconcile import explain, neighbourhood, publish, readings, recheck, revisions, verbs
 from stdworker.engine.reconcile.batcher import Batcher
 from stdworker.engine.reconcile.clock import Clock, SystemClock
 from stdworker.engine.reconcile.neighbourhood import Neighbourhood
@@ -36,6 +36,7 @@ from stdworker.engine.store.records import (
     KindPolicy,
     KindRecord,
     Labels,
+    Leased,
     MemberRecord,
     Page,
     Planned,
@@ -174,6 +175,10 @@ class Engine:
         """Renew leases and move them to this broker; answers those that its worker must stop working on."""
         return await self._batcher.call(verbs.ATTEST, (broker, worker, leases), len(leases))  # type: ignore[no-any-return]
 
+    async def leased(self, leases: Sequence[Lease]) -> dict[Lease, Leased]:
+        """What leases are for that another broker handed out; those that are void are left out."""
+        return await self.read(readings.leased, leases)
+
     async def progress(self, lease: Lease, fraction: float | None, message: str) -> None:
         await self._batcher.call(verbs.PROGRESS, (lease, fraction, message))
 
@@ -304,13 +309,22 @@ class Engine:
         return await self.read(readings.operation, ref, uid)
 
     async def publish_kind(
-        self, manifest: Mapping[str, Any], actor: str, *, force: bool = False, labels: Labels = UNSET
+        self,
+        manifest: Mapping[str, Any],
+        actor: str,
+        *,
+        force: bool = False,
+        labels: Labels = UNSET,
+        requeue: bool = True,
     ) -> tuple[str, KindRecord]:
         """Publish a kind version; answers created, configured or unchanged.
 
-        `force` lets its schemas break those that were published, and records it.
+        `force` lets its schemas break those that were published, and records it. Resources of a version that
+        was published run again, unless `requeue` is false.
         """
-        return await self._batcher.call(verbs.PUBLISH_KIND, (actor, manifest, force, labels))  # type: ignore[no-any-return]
+        compared = await self.read(publish.compare, manifest)
+        argument = (actor, manifest, compared, force, requeue, labels)
+        return await self._batcher.call(verbs.PUBLISH_KIND, argument)  # type: ignore[no-any-return]
 
     async def kinds(self) -> list[KindRecord]:
         return await self.read(readings.kinds)
@@ -334,9 +348,13 @@ class Engine:
         bundle: bytes | None,
         actor: str,
         labels: Labels = UNSET,
+        requeue: bool = True,
     ) -> tuple[str, ConfigRecord]:
-        """Create or edit a provider config; answers created, configured or unchanged."""
-        argument = (actor, name, pair, is_default, spec, bundle, labels)
+        """Create or edit a provider config; answers created, configured or unchanged.
+
+        What has the config runs again, unless `requeue` is false.
+        """
+        argument = (actor, name, pair, is_default, spec, bundle, labels, requeue)
         return await self._batcher.call(verbs.PUT_CONFIG, argument)  # type: ignore[no-any-return]
 
     async def configs(self, *, pair: KindVersion | None = None, limit: int = 100, cursor: str | None = None) -> Page:

@@ -20,7 +20,6 @@ from stdworker.model.json_text import RawJson, check, equal, join_members, loads
 from stdworker.model.pointer import find, replace
 
 NAMED_MAX = 5
-BAD_FLOW = "BadFlow"  # a failure of the flow, not of the resource: it ends when the value fits again
 
 
 def flows_of(edge: EdgeRow) -> list[tuple[str, str]]:
@@ -54,9 +53,9 @@ def _evaluate(uow: UnitOfWork, node: Node, incoming: list[EdgeRow]) -> None:
     try:
         _flow(uow, node, flowed)
     except JsonError as error:
-        _stop(uow, node, BAD_FLOW, f"a value can't flow into the spec: {error}")
+        _misfit(uow, node, f"a value can't flow into the spec: {error}")
         return
-    if node.failure_reason == BAD_FLOW and state.is_stopped(node):
+    if node.gate == state.MISFIT and state.is_stopped(node):
         state.succeed(node)
         uow.touch(node)
     gate = state.BLOCKED if stuck else state.WAITING if moving else state.OPEN
@@ -132,6 +131,13 @@ def _check_whole(uow: UnitOfWork, node: Node) -> None:
     if found:
         told = "; ".join(f"{path or '/'}: {what}" for path, what in found)
         _stop(uow, node, "InvalidSpec", f"with the values that flowed in, the spec breaks its schema: {told}")
+
+
+def _misfit(uow: UnitOfWork, node: Node, message: str) -> None:
+    if node.gate == state.MISFIT and node.gate_message == message and state.is_stopped(node):
+        return
+    node.gate, node.gate_message = state.MISFIT, message
+    _stop(uow, node, "BadFlow", message)
 
 
 def _stop(uow: UnitOfWork, node: Node, reason: str, message: str) -> None:

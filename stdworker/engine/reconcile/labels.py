@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 
 from stdworker.engine.store.nodes import labels_text
 from stdworker.engine.store.records import UNSET, Labels
 from stdworker.errors import Invalid
 
 LABELS_MAX = 64
-LABEL_CHARACTERS_MAX = 253
+CHARACTERS_MAX = 253
+RULE = f"at most {LABELS_MAX} labels of at most {CHARACTERS_MAX} characters, none of them NUL"
+
+
+def are_legal(labels: Mapping[str, str]) -> bool:
+    return len(labels) <= LABELS_MAX and all(key and _is_legal(key) and _is_legal(labels[key]) for key in labels)
+
+
+def _is_legal(text: str) -> bool:
+    return len(text) <= CHARACTERS_MAX and "\x00" not in text
 
 
 def checked(labels: Labels) -> dict[str, str] | None:
@@ -18,11 +28,8 @@ def checked(labels: Labels) -> dict[str, str] | None:
         return None
     given = labels or {}
     assert isinstance(given, dict)
-    if len(given) > LABELS_MAX or any(
-        not key or len(key) > LABEL_CHARACTERS_MAX or len(value) > LABEL_CHARACTERS_MAX for key, value in given.items()
-    ):
-        rule = f"at most {LABELS_MAX} labels of at most {LABEL_CHARACTERS_MAX} characters"
-        raise Invalid("the labels are too many or too long", [("/labels", rule)])
+    if not are_legal(given):
+        raise Invalid("the labels are too many, too long or no text", [("/labels", RULE)])
     return given
 
 

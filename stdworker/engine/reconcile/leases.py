@@ -36,7 +36,7 @@ def claim(uow: UnitOfWork, broker: str, wants: Sequence[Want]) -> list[Claim]:
             by_pair.setdefault(want.pair, []).append(want)
     last = until(uow.now_ms)
     limits, deliveries = [], []
-    for pair in tasks.have_ready(uow.db, list(by_pair), last):
+    for pair in sorted(tasks.have_ready(uow.db, list(by_pair), last)):  # their rows are locked in this order
         asked = sum(want.credit for want in by_pair[pair])
         limit = _headroom(uow, pair, asked, last)
         if limit > 0:

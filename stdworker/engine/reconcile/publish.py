@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from stdworker.engine.compatibility import breaks
 from stdworker.engine.reconcile import bindings, schedule
@@ -12,6 +12,7 @@ from stdworker.engine.reconcile import labels as labels_of
 from stdworker.engine.reconcile.kinds import Kind, compile_schema, policy_text
 from stdworker.engine.reconcile.unit import Named, UnitOfWork
 from stdworker.engine.store import catalog
+from stdworker.engine.store.contract import Connection
 from stdworker.engine.store.records import UNSET, KindPolicy, KindRecord, Labels
 from stdworker.engine.store.rows import KindRow
 from stdworker.errors import Conflict, Incompatible, Invalid, ManifestError, NotFound
@@ -33,10 +34,32 @@ _POLICY = {
 }
 
 
+class Comparison(NamedTuple):
+    """What a manifest breaks of the one that was published, in that one's text."""
+
+    published: str
+    broken: Sequence[tuple[str, str]]
+
+
+def compare(db: Connection, document: Mapping[str, Any]) -> Comparison | None:
+    """Compare with what is published. It may take seconds, which nobody who wants to write has to wait for."""
+    manifest = _legal(document)
+    row = catalog.kind(db, manifest.pair)
+    return Comparison(row.manifest, _breaks(Kind(row).manifest, manifest)) if row is not None else None
+
+
 def publish(
-    uow: UnitOfWork, document: Mapping[str, Any], *, force: bool = False, labels: Labels = UNSET
+    uow: UnitOfWork,
+    document: Mapping[str, Any],
+    compared: Comparison | None = None,
+    *,
+    force: bool = False,
+    requeue: bool = True,
+    labels: Labels = UNSET,
 ) -> tuple[str, KindRecord]:
     """Publish a kind version, or say that nothing changed; its policy seeds the live one once.
+
+    `compared` saves comparing it in here. `requeue`: its resources run again.
 
     Raises Invalid with every violation; unless forced, Incompatible with all that its schemas break of those
     that are published.
@@ -47,7 +70,7 @@ def publish(
     marks = labels_of.kept(labels, known.row.labels if known else "{}")
     if known is not None and known.manifest_version == version and known.manifest.document() == manifest.document():
         return _relabel(uow, known, marks)
-    broken = _breaks(known.manifest, manifest) if known else []
+    broken = _broken(known, manifest, compared)
     if broken and not force:
         raise _incompatible(manifest.pair, broken)
     if manifest.reactor is not None:
@@ -58,7 +81,7 @@ def publish(
     policy = known.policy if known else seed
     kind = _save(uow, manifest, version, policy, known, marks)
     _audit_publishing(uow, kind.pair, broken)
-    if known is not None and known.manifest_version != version:
+    if requeue and known is not None and known.manifest_version != version:
         catalog.start_sweep(uow.db, f"pair:{kind.pair}")
         uow.follow_up = True
     schedule.run_waiting(uow, [f"kind:{kind.pair}"])
@@ -72,6 +95,14 @@ def _relabel(uow: UnitOfWork, kind: Kind, labels: str) -> tuple[str, KindRecord]
     kind = _save(uow, kind.manifest, kind.manifest_version, kind.policy, kind, labels)
     _audit(uow, kind.pair, "KindLabelsChanged")
     return "configured", kind.record()
+
+
+def _broken(known: Kind | None, new: Manifest, compared: Comparison | None) -> Sequence[tuple[str, str]]:
+    if known is None:
+        return []
+    if compared is None or compared.published != known.row.manifest:
+        return _breaks(known.manifest, new)  # somebody published meanwhile
+    return compared.broken
 
 
 def _breaks(old: Manifest, new: Manifest) -> list[tuple[str, str]]:

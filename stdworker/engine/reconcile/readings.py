@@ -11,7 +11,8 @@ from stdworker.engine.reconcile import configs as config_decisions
 from stdworker.engine.reconcile import gates, present
 from stdworker.engine.reconcile import revisions as revision_decisions
 from stdworker.engine.reconcile.kinds import record
-from stdworker.engine.store import catalog, lists, nodes, reactors
+from stdworker.engine.reconcile.tokens import row_id
+from stdworker.engine.store import catalog, lists, nodes, reactors, tasks
 from stdworker.engine.store import edges as edge_store
 from stdworker.engine.store import events as event_store
 from stdworker.engine.store import members as member_store
@@ -26,6 +27,7 @@ from stdworker.engine.store.records import (
     Edge,
     EventRecord,
     KindRecord,
+    Leased,
     MemberRecord,
     Page,
     ResourceFilter,
@@ -33,8 +35,9 @@ from stdworker.engine.store.records import (
 )
 from stdworker.engine.store.rows import BindingRow, DeliveryRow, OperationRow
 from stdworker.errors import Invalid, NotFound
-from stdworker.model.kind import KindVersion
+from stdworker.model.kind import KindVersion, Stage
 from stdworker.model.resource import Ref
+from stdworker.model.task import Lease
 
 PAGE_MAX = 1_000
 NUMBER_MAX = 1 << 62
@@ -160,6 +163,18 @@ def config(db: Connection, name: str) -> ConfigRecord:
 
 def members(db: Connection) -> list[MemberRecord]:
     return member_store.read(db)
+
+
+def leased(db: Connection, leases: Sequence[Lease]) -> dict[Lease, Leased]:
+    """What valid leases are for. A deadline is told whole: nobody knows when the task began."""
+    by_id = {id: lease for lease in leases if (id := row_id(lease)) is not None}
+    found: dict[Lease, Leased] = {}
+    for row in tasks.read(db, list(by_id)):
+        kind = catalog.kind(db, row.pair)
+        if (row.token, row.epoch) == by_id[row.id] and row.stage is not None and kind is not None:
+            deadline_ms = record(kind).policy.task_deadline_seconds * 1000
+            found[by_id[row.id]] = Leased(row.pair, Stage(row.stage), deadline_ms)
+    return found
 
 
 def ping(db: Connection) -> None:

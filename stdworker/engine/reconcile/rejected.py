@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from stdworker.engine.reconcile.texts import clean
+
 PROBLEMS_TOLD_MAX = 5
 
 
@@ -14,6 +16,6 @@ class Rejected(Exception):
         told = "; ".join(problems[:PROBLEMS_TOLD_MAX])
         more = len(problems) - PROBLEMS_TOLD_MAX
         self.reason = reason
-        self.message = f"{told}; and {more} more" if more > 0 else told
+        self.message = clean(f"{told}; and {more} more" if more > 0 else told)
         self.waits_for = list(waits_for)
         super().__init__(self.message)

@@ -10,8 +10,9 @@ from stdworker.model.kind import Phase
 COMPOSE_DUE, ROLLUP_DUE = 1, 2
 
 # `gate`: OPEN, or what its dependencies keep a resource from. A BLOCKED one counts as settled: nothing moves
-# until a dependency that is stuck moves (decision 2).
-OPEN, WAITING, BLOCKED = 0, 1, 2
+# until a dependency that is stuck moves (decision 2). MISFIT is a failure of the flow, not of the resource: a value
+# has no place in the spec, and it ends when one fits.
+OPEN, WAITING, BLOCKED, MISFIT = 0, 1, 2, 3
 
 Verdict = tuple[str, str]
 """The status of the Synced and the Ready condition: "True", "False" or "Unknown"."""

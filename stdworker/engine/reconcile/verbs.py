@@ -183,7 +183,11 @@ ROLL_BACK = Verb("roll back", _each(revisions.roll_back), alone=True)
 OPERATE = Verb("operate", _each(operate.request), alone=True)
 PUBLISH_KIND = Verb(
     "publish kind",
-    _each(lambda uow, document, force, labels: publish.publish(uow, document, force=force, labels=labels)),
+    _each(
+        lambda uow, document, compared, force, requeue, labels: publish.publish(
+            uow, document, compared, force=force, requeue=requeue, labels=labels
+        )
+    ),
     alone=True,
 )
 DELETE_KIND = Verb("delete kind", _each(publish.delete), alone=True)
@@ -191,8 +195,8 @@ SET_POLICY = Verb("set policy", _each(publish.set_policy), alone=True)
 PUT_CONFIG = Verb(
     "put config",
     _each(
-        lambda uow, name, pair, is_default, spec, bundle, labels: configs.put(
-            uow, name, pair, is_default=is_default, spec=spec, bundle=bundle, labels=labels
+        lambda uow, name, pair, is_default, spec, bundle, labels, requeue: configs.put(
+            uow, name, pair, is_default=is_default, spec=spec, bundle=bundle, labels=labels, requeue=requeue
         )
     ),
     alone=True,

@@ -6,14 +6,14 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from stdworker.engine.reconcile import configs, state
+from stdworker.engine.reconcile import configs, labels, state
 from stdworker.engine.reconcile.rejected import Rejected
 from stdworker.engine.reconcile.unit import UnitOfWork
 from stdworker.engine.store.rows import Node
 from stdworker.errors import JsonError
 from stdworker.model.config import ProviderConfigSpec
 from stdworker.model.json_text import RawJson, ascii_line, dumps, loads
-from stdworker.model.kind import RESOURCE_NAME, KindVersion
+from stdworker.model.kind import KIND, RESOURCE_NAME, KindVersion
 from stdworker.model.outcome import ChildSpec, DepEdge, Outcome
 from stdworker.model.pointer import parse
 from stdworker.model.resource import Ref
@@ -52,6 +52,7 @@ def check(
 ) -> dict[Ref, Wanted]:
     """The children that are wanted. Raises Rejected naming all that stands against the result."""
     wanted = _check_children(uow, children)
+    _check_versions(uow, wanted, owned)
     _check_edges(wanted, edges)
     _check_specs(uow, wanted)
     _check_ownership(uow, owner, wanted, owned)
@@ -68,10 +69,8 @@ def _check_children(uow: UnitOfWork, children: Sequence[ChildSpec]) -> dict[Ref,
     for child in children:
         pair = KindVersion(child.kind, child.kind_version)
         known = uow.kinds.get(pair)
-        if child.kind_version < 1:
-            problems.append(f"{child.ref} has kind version {child.kind_version}; versions start at 1")
-        elif not RESOURCE_NAME.fullmatch(child.name):
-            problems.append(f"{child.name!r} is not a resource name")
+        if problem := _problem(child):
+            problems.append(problem)
         elif child.ref in wanted:
             problems.append(f"{child.ref} is emitted twice")
         elif known is None:
@@ -89,12 +88,34 @@ def _check_children(uow: UnitOfWork, children: Sequence[ChildSpec]) -> dict[Ref,
     return wanted
 
 
+def _problem(child: ChildSpec) -> str:
+    """What no child can be, whatever is published."""
+    if child.kind_version < 1:
+        return f"{child.ref} has kind version {child.kind_version}; versions start at 1"
+    if not KIND.fullmatch(child.kind):
+        return f"{child.kind!r} is not a kind name"
+    if not RESOURCE_NAME.fullmatch(child.name):
+        return f"{child.name!r} is not a resource name"
+    if child.provider_config_ref and not RESOURCE_NAME.fullmatch(child.provider_config_ref):
+        return f"{child.ref}: {child.provider_config_ref!r} is not the name of a provider config"
+    return "" if labels.are_legal(child.labels) else f"{child.ref}: it may have {labels.RULE}"
+
+
 def _text(child: ChildSpec, problems: list[str]) -> str:
     try:
         return "{}" if child.spec is None else ascii_line(dumps(child.spec)).decode("ascii")
     except JsonError as error:
         problems.append(f"{child.ref}: the spec can't be stored: {error}")
         return "{}"
+
+
+def _check_versions(uow: UnitOfWork, wanted: dict[Ref, Wanted], owned: dict[Ref, Node]) -> None:
+    """A retired version keeps the children that it has and takes no others."""
+    retired = [child for child in wanted.values() if uow.kinds.by_pair[child.pair].policy.retired]
+    taken = [child for child in retired if child.ref not in owned or owned[child.ref].pair != child.pair]
+    if taken:
+        problems = [f"{child.ref}: {child.pair} is retired; it takes no new resources" for child in taken]
+        raise Rejected("RetiredKind", problems)
 
 
 def _check_edges(wanted: dict[Ref, Wanted], edges: Sequence[DepEdge]) -> None:

@@ -78,6 +78,14 @@ class Settlement:
     retry_after_ms: int = 0
 
 
+class Leased(NamedTuple):
+    """What a lease is for, to a broker that didn't hand it out."""
+
+    pair: KindVersion
+    stage: Stage
+    deadline_ms: int
+
+
 @dataclass(slots=True)
 class VoidedLease:
     """A lease that a newer generation or a deletion made void while its task runs."""

@@ -14,7 +14,7 @@ import pytest
 from stdworker.engine.broker import Broker, BrokerOptions, GrpcServer
 from stdworker.engine.reconcile import Hint
 from stdworker.engine.reconcile.watch import Watch, Watches
-from stdworker.engine.store.records import Claim, DefaultConfig, MemberRecord, Settlement, VoidedLease, Want
+from stdworker.engine.store.records import Claim, DefaultConfig, Leased, MemberRecord, Settlement, VoidedLease, Want
 from stdworker.errors import StdworkerError
 from stdworker.model.config import ProviderConfig
 from stdworker.model.json_text import RawJson
@@ -69,6 +69,14 @@ class FakeEngine:
             made = Claim(Lease("", 0), "", Stage.WORK, Trigger.SPEC_CHANGE, "work", pair, resource, **claim)
             self.queues.setdefault(pair, deque()).append(made)
         self.watches.publish([Hint("work", pair)])
+
+    def lease_elsewhere(self, name: str, **claim: Any) -> Lease:
+        """A task that another broker handed out."""
+        self.queue(name, **claim)
+        claimed = self.queues[LEAF].pop()
+        claimed.lease = Lease(f"elsewhere-{name}", 1)
+        self.leases[claimed.lease] = claimed, "another broker"
+        return claimed.lease
 
     def edit_config(self, pair: KindVersion, spec: bytes | None, *, told: bool = True) -> None:
         before = self.configs.get(pair)
@@ -125,6 +133,11 @@ class FakeEngine:
                 self.attested.append((lease, worker))
         await self._notify()
         return [lease for lease in leases if lease not in self.leases]
+
+    async def leased(self, leases: Sequence[Lease]) -> dict[Lease, Leased]:
+        self._fail("leased")
+        claims = {lease: self.leases[lease][0] for lease in leases if lease in self.leases}
+        return {lease: Leased(claim.pair, claim.stage, claim.deadline_ms) for lease, claim in claims.items()}
 
     async def release(self, leases: Sequence[Lease], broker: str, *, counted: bool) -> None:
         self._fail("release")

@@ -15,6 +15,8 @@ from stdworker.wire.service import decode_extensions
 
 pytestmark = pytest.mark.anyio
 
+LEAF = KindVersion("leaf")
+
 
 def lease_of(task):
     return Lease(task.lease_token, task.claim_epoch)
@@ -445,6 +447,46 @@ async def test_a_worker_that_returns_in_time_resumes_its_task_which_uses_its_cre
     assert scene.engine.settled[0].lease == lease_of(task)
     assert second.work_req.resource.name == "b"
     assert not scene.engine.released
+
+
+async def test_a_task_of_another_broker_counts_for_its_pair(scene):
+    lease = scene.engine.lease_elsewhere("far")
+    worker = await scene.worker().subscribe(most=10, each=[2], resumed=[lease])
+    scene.engine.queue("a", "b")
+
+    first = await worker.task()
+    (session,) = scene.broker.sessions
+    assert session.credit(LEAF) == 0
+    await worker.complete(first)
+    assert (await worker.task()).work_req.resource.name == "b"
+
+
+async def test_a_task_of_another_broker_ends_at_its_deadline(scene):
+    lease = scene.engine.lease_elsewhere("far", deadline_ms=10_000)
+    worker = await scene.worker().subscribe(resumed=[lease])
+    await scene.engine.until(lambda: scene.engine.attested)
+    await worker.send(heartbeat=pb.WorkHeartbeat(lease_token=["mark"], claim_epoch=[1]))
+    await worker.next("cancel")  # the lease was looked up before this
+
+    scene.pass_time(16)
+    assert (await worker.next("cancel")).lease_token == lease.token
+    await worker.next("settled")
+
+    assert [(settled.lease, settled.reason) for settled in scene.engine.settled] == [(lease, "DeadlineExceeded")]
+
+
+async def test_a_task_of_another_broker_is_identified_when_the_store_is_back(scene, until):
+    scene.engine.failing.add("leased")
+    lease = scene.engine.lease_elsewhere("far")
+    worker = await scene.worker().subscribe()
+    beat = pb.WorkHeartbeat(lease_token=[lease.token], claim_epoch=[lease.epoch])
+    await worker.send(heartbeat=beat)
+    await scene.engine.until(lambda: scene.engine.attested)
+    (session,) = scene.broker.sessions
+    scene.engine.failing.clear()
+    await worker.send(heartbeat=beat)
+
+    await until(lambda: session.pairs[LEAF].used == 1)
 
 
 async def test_a_resumed_lease_that_is_void_is_answered_with_cancel(scene):

@@ -180,6 +180,19 @@ def test_a_bad_flow_is_over_when_the_value_fits_again(world):
         assert world.phase("vm/v") == phase
 
 
+def test_a_failure_that_a_program_calls_the_same_is_its_own_and_stays(world, pair):
+    def fail(claim):
+        raise Terminal("no", reason="BadFlow")
+
+    world.on("vm", fail)
+    pair()
+    world.work()
+    world.on("net", lambda claim: Outcome(status={"id": "n-1", "more": 1}))
+    world.again("net/n")
+    world.work()
+    assert (world.phase("vm/v"), world.get("vm/v").failure_reason) == ("Failed", "BadFlow")
+
+
 def test_the_same_value_with_its_keys_in_another_order_is_no_new_value(world, pair):
     gives = [b'{"id":{"a":1,"b":2}}', b'{"id":{"b":2,"a":1}}']
     pair()
