@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from stdworker.engine.reconcile import deliver, observe, operate, schedule, settle
+from stdworker.engine.reconcile import deliver, observe, operate, overrides, schedule, settle
 from stdworker.engine.reconcile.kinds import Kind
 from stdworker.engine.reconcile.positions import until
 from stdworker.engine.reconcile.texts import clean
@@ -22,6 +22,7 @@ from stdworker.model.task import Lease
 PAIRS_PER_STATEMENT = 16
 LOST = "the worker was lost: its stream broke, or it stopped attesting that it works"
 
+_NO_LEASE = Lease("", 0)
 _NO_CONFIG = ProviderConfig()
 
 
@@ -71,6 +72,9 @@ def _lease(uow: UnitOfWork, broker: str, found: list[Ready], seats: dict[KindVer
         if stage is None:
             _finish(uow, ready, kind)
             continue
+        if why := overrides.problem(uow, kind, ready):
+            _refuse(uow, ready, stage, why)
+            continue
         worker, lease = next(seats[kind.pair]), Lease(token, ready.epoch + 1)
         claimed.append((ready.id, broker, worker, *lease, stage, ready.generation, ready.seq, uow.now_ms))
         claims.append(_claim(uow, ready, kind, stage, worker, lease, operations.get(ready.id)))
@@ -102,6 +106,16 @@ def _finish(uow: UnitOfWork, ready: Ready, kind: Kind) -> None:
         uow.touch(node)
         schedule.complete(node, kind, ready.generation, ready.done)
         uow.remove_task(uow.tasks[ready.id])
+
+
+def _refuse(uow: UnitOfWork, ready: Ready, stage: Stage, why: str) -> None:
+    """No worker could do it: it fails for good, until a config is edited."""
+    for node in uow.lock([ready.resource_id]):
+        uow.lock_tasks([node.id])
+        uow.touch(node)
+        row = uow.tasks[ready.id]
+        row.generation = ready.generation
+        settle.fail(uow, node, row, Settlement(_NO_LEASE, stage, error=why, reason="BadConfig", terminal=True))
 
 
 def _claim(

@@ -51,6 +51,9 @@ def _settle(uow: UnitOfWork, settlement: Settlement, row: TaskRow | None) -> boo
             documents.store_status(uow, node, settlement.outcome.status)
         fail(uow, node, row, settlement)
     elif row.stage == Stage.DELETE:
+        kind = uow.kinds.get(row.pair)
+        if kind is not None:
+            _warn_of_dropped(uow, node, settlement.outcome, _emits(kind, row, settlement.stage))
         _torn_down(uow, node, row)
     else:
         _succeed(uow, node, row, settlement)
@@ -220,6 +223,8 @@ def _emits(kind: Kind, row: TaskRow, stage: Stage) -> frozenset[Emit]:
 
 def _warn_of_dropped(uow: UnitOfWork, node: Node, outcome: Outcome, emits: frozenset[Emit]) -> None:
     dropped = [emit for emit in _OUTCOME_EMITS - emits if getattr(outcome, emit)]
+    if outcome.output is not None:
+        dropped.append(Emit.OPERATION_OUTPUT)
     if dropped:
         told = f"the manifest doesn't let the reaction emit {', '.join(sorted(dropped))}"
         uow.event(node, "Warning", "EmitDropped", told)

@@ -125,6 +125,13 @@ def default_config(db: Connection, pair: KindVersion) -> ConfigRow | None:
     return found[0] if found else None
 
 
+def default_spec(db: Connection, pair: KindVersion) -> str | None:
+    """The default's document without its bundle."""
+    statement = "SELECT spec FROM provider_configs WHERE kind = :kind AND kind_version = :version AND is_default"
+    found = db.fetch(statement, **pair._asdict())
+    return found[0][0] if found else None
+
+
 def config(db: Connection, name: str) -> ConfigRow | None:
     found = _configs(db, "c.name = :name", name=name)
     return found[0] if found else None
