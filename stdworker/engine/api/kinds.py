@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from itertools import groupby
 from typing import Annotated, Any
 
@@ -14,7 +13,7 @@ from stdworker.engine.api import bodies, declarations, shapes, views
 from stdworker.engine.api.context import Actor, InEngine, answer
 from stdworker.engine.api.openapi import PUBLISHED, documented
 from stdworker.engine.api.queries import PublishQuery, SchemaQuery
-from stdworker.engine.store.records import KindRecord
+from stdworker.engine.store.records import KindPolicy, KindRecord
 from stdworker.errors import Invalid, NotFound
 from stdworker.model.json_text import members
 from stdworker.model.kind import VERSION_MAX, KindVersion
@@ -137,8 +136,7 @@ async def policy(engine: InEngine, kind: str, version: VersionPath) -> Response:
 async def set_policy(engine: InEngine, actor: Actor, kind: str, version: VersionPath, request: Request) -> Response:
     """What the body leaves out keeps its value."""
     body = bodies.decode(await bodies.read(request), shapes.PolicyBody)
-    pair = KindVersion(kind, version)
     fields = {name: getattr(body, name) for name in shapes.PolicyView.__struct_fields__}
     changed = {name: value for name, value in fields.items() if value is not UNSET}
-    new = replace((await engine.kind(pair)).policy, **changed)
-    return answer(views.policy(await engine.set_policy(pair, new, actor)))
+    record = await engine.set_policy(KindVersion(kind, version), KindPolicy(**changed), actor, fields=list(changed))
+    return answer(views.policy(record))

@@ -19,7 +19,7 @@ Version = Annotated[int, Meta(ge=1, le=VERSION_MAX)]
 ResourceName = Annotated[str, Meta(extra_json_schema={"pattern": "^[A-Za-z0-9][A-Za-z0-9._-]{0,252}$"})]
 TransitionName = Annotated[str, Meta(extra_json_schema={"enum": [transition.value for transition in Transition]})]
 Instant = Annotated[str, Meta(extra_json_schema={"format": "date-time"})]
-NotNegative = Annotated[int, Meta(ge=0)]
+Limit = Annotated[int, Meta(ge=0, le=2_147_483_647)]  # as in a manifest
 
 
 class Declared(Struct, forbid_unknown_fields=True, kw_only=True):
@@ -59,12 +59,12 @@ class ConfigBody(Declared):
 class PolicyBody(Declared):
     """The live policy of a kind version. What is absent keeps its value; 0 switches a limit off."""
 
-    max_inflight: NotNegative | UnsetType = UNSET
-    task_deadline_seconds: NotNegative | UnsetType = UNSET
-    resync_interval_seconds: NotNegative | UnsetType = UNSET
+    max_inflight: Limit | UnsetType = UNSET
+    task_deadline_seconds: Limit | UnsetType = UNSET
+    resync_interval_seconds: Limit | UnsetType = UNSET
     resync_recomposes: bool | UnsetType = UNSET
-    orphan_grace_seconds: NotNegative | UnsetType = UNSET
-    max_transient_attempts: NotNegative | UnsetType = UNSET
+    orphan_grace_seconds: Limit | UnsetType = UNSET
+    max_transient_attempts: Limit | UnsetType = UNSET
     retired: bool | UnsetType = UNSET
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -335,8 +335,11 @@ class Engine:
     async def delete_kind(self, pair: KindVersion, actor: str) -> None:
         await self._batcher.call(verbs.DELETE_KIND, (actor, pair))
 
-    async def set_policy(self, pair: KindVersion, policy: KindPolicy, actor: str) -> KindRecord:
-        return await self._batcher.call(verbs.SET_POLICY, (actor, pair, policy))  # type: ignore[no-any-return]
+    async def set_policy(
+        self, pair: KindVersion, policy: KindPolicy, actor: str, *, fields: Collection[str] = KindPolicy.__slots__
+    ) -> KindRecord:
+        """Edit a kind version's live policy: of `policy`, only `fields` count, others keep their values."""
+        return await self._batcher.call(verbs.SET_POLICY, (actor, pair, policy, fields))  # type: ignore[no-any-return]
 
     async def put_config(
         self,

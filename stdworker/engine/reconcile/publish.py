@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from stdworker.engine.compatibility import breaks
@@ -131,8 +132,12 @@ def _audit(uow: UnitOfWork, pair: KindVersion, type: str, more: str = "", **deta
     uow.audit(Named(pair.kind, None), type, f"{pair}{more}", kind_version=pair.version, **detail)
 
 
-def set_policy(uow: UnitOfWork, pair: KindVersion, policy: KindPolicy) -> KindRecord:
+def set_policy(
+    uow: UnitOfWork, pair: KindVersion, policy: KindPolicy, fields: Collection[str] = KindPolicy.__slots__
+) -> KindRecord:
+    """Edit the live policy: of `policy`, only `fields` count."""
     known = existing(uow, pair)
+    policy = replace(known.policy, **{name: getattr(policy, name) for name in fields})
     kind = _save(uow, known.manifest, known.manifest_version, policy, known, known.row.labels)
     _audit(uow, pair, "KindPolicyChanged")
     return kind.record()

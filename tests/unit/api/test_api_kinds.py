@@ -1,5 +1,6 @@
 """Kinds and provider configs over HTTP."""
 
+import asyncio
 import base64
 
 import pytest
@@ -66,7 +67,34 @@ async def test_a_policy_keeps_what_an_edit_leaves_out(api):
     assert edited.json() | {"max_inflight": 3, "task_deadline_seconds": 9, "retired": True} == edited.json()
 
 
-@pytest.mark.parametrize("body", [{"max_inflight": -1}, {"max_inflite": 1}, {"retired": 1}])
+async def test_edits_of_a_policy_at_the_same_time_are_all_kept(api):
+    path = "/kinds/leaf/versions/1/config"
+    edits = {"max_inflight": 3, "task_deadline_seconds": 9, "retired": True, "max_transient_attempts": 4}
+    await asyncio.gather(*(api.put(path, json={name: value}) for name, value in edits.items()))
+    found = (await api.get(path)).json()
+    assert found | edits == found
+
+
+@pytest.mark.parametrize("what", ["manifest", "config"])
+async def test_a_kind_and_its_config_are_edited_without_running_anything_again_if_so_asked(api, engine, work, what):
+    body = {"kind": "leaf", "kind_version": 1, "name": "one", "spec": {}}
+    (await api.post("/resources", json=body)).raise_for_status()
+    assert await work() == 1
+    manifest = (await api.get("/kinds/leaf/versions/1/manifest")).json()
+    for query, ran in (({"requeue": "false"}, 0), ({}, 1)):
+        if what == "manifest":
+            manifest["reactions"].append({"name": f"poke{ran}", "trigger": "operation", "verb": f"v{ran}", "emits": []})
+            edited = await api.put("/kinds/leaf/manifest", json=manifest, params=query)
+        else:
+            edited = await api.post("/providerconfigs", json=CONFIG | {"spec": {"command": str(ran)}}, params=query)
+        edited.raise_for_status()
+        await engine.follow_up()
+        assert await work() == ran
+
+
+@pytest.mark.parametrize(
+    "body", [{"max_inflight": -1}, {"max_inflite": 1}, {"retired": 1}, {"orphan_grace_seconds": 2**31}]
+)
 async def test_a_policy_that_means_nothing_is_refused(api, body):
     assert (await api.put("/kinds/leaf/versions/1/config", json=body)).status_code == 422
 
