@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable, Iterable
 
 from stdworker.engine.broker.session import Running, Session, expiry
@@ -20,7 +21,7 @@ class Attester:
         engine: Engine,
         broker: str,
         adopt: Callable[[Session, Lease], None],
-        clock: Callable[[], float],
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._engine = engine
         self._broker = broker

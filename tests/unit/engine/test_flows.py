@@ -189,7 +189,7 @@ def test_a_failure_that_a_program_calls_the_same_is_its_own_and_stays(world, pai
     world.work()
     world.on("net", lambda claim: Outcome(status={"id": "n-1", "more": 1}))
     world.again("net/n")
-    world.work()
+    assert world.work() == ["work net/n"]
     assert (world.phase("vm/v"), world.get("vm/v").failure_reason) == ("Failed", "BadFlow")
 
 

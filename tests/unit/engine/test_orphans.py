@@ -2,7 +2,8 @@
 
 import pytest
 
-from stdworker.engine.store.records import KindPolicy
+from stdworker.engine.reconcile.batcher import Batcher
+from stdworker.engine.store.records import KindPolicy, Settlement
 from stdworker.errors import Conflict, Terminal
 from stdworker.model.kind import KindVersion
 from stdworker.model.outcome import Condition, Outcome
@@ -138,6 +139,27 @@ def test_an_orphan_counts_for_its_owner_no_more_and_again_when_it_is_adopted(wor
     world.group("g", ["leaf/a"], ["leaf/b"])
     world.answer(world.claim_one())
     assert world.phase("group/g") == before
+
+
+@pytest.mark.parametrize("children", [[["leaf/b"]], [["leaf/a", {"n": 2}], ["leaf/b"]]])
+def test_a_compose_and_its_counts_appear_together(world, monkeypatch, children):
+    """Before anything else is looked at: a dropped child doesn't count, a changed one does."""
+    world.leaf(orphan_grace_secs=GRACE)
+    world.composite()
+    world.on("leaf", lambda claim: Outcome(conditions=[Condition("Ready", "False", "Sick", "db is down")]))
+    world.group("g", ["leaf/a", {"n": 1}], ["leaf/b"])
+    world.work()
+    world.group("g", *children)
+    compose = world.claim_one()
+    with monkeypatch.context() as slow:  # the follow-up of the compose has not come yet
+        slow.setattr(Batcher, "follow", lambda self: None)
+        outcome = world.handlers["group", compose.stage](compose)
+        world.do(world.engine.settle([Settlement(compose.lease, compose.stage, outcome)], "broker"))
+        told = world.condition("group/g", "Ready").message
+    world.rest()
+    dropped = len(children) == 1
+    assert told == ("leaf/b: db is down" if dropped else "")
+    assert world.phase("group/g") == ("Degraded" if dropped else "Reconciling")
 
 
 def test_the_grace_is_that_of_the_version_at_which_the_child_is(world):

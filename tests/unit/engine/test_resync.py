@@ -197,6 +197,7 @@ def test_a_composite_whose_children_move_is_looked_at_later(world):
     world.group("g", ["leaf/a"])
     world.work()
     world.again("leaf/a")
+    world.rest()
     later(world)
     claim = world.claim_one()
     assert claim.resource.name == "a"
