@@ -211,6 +211,17 @@ def test_an_orphan_is_still_its_owners(orphan):
         orphan.apply("leaf", "a", {})
 
 
+def test_an_orphan_that_is_quarantined_is_decided_on_at_its_release(orphan):
+    orphan.do(orphan.engine.quarantine(orphan.ref("leaf/a"), "ada"))
+    expire(orphan)
+    assert orphan.phase("leaf/a") == "Quarantined"
+    orphan.do(orphan.engine.unquarantine(orphan.ref("leaf/a"), "ada"))
+    orphan.work()
+    assert orphan.phase("leaf/a") == "Orphaned"
+    expire(orphan)
+    assert not orphan.exists("leaf/a")
+
+
 def test_an_orphan_with_children_of_its_own_takes_them_along_when_it_expires(world):
     world.leaf()
     world.composite("inner", orphan_grace_secs=GRACE)
