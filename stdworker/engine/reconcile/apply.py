@@ -40,15 +40,15 @@ def decide(uow: UnitOfWork, documents: Sequence[ApplyDocument]) -> list[tuple[st
     pairs = configs.pairs_of(uow, {d.provider_config_ref for d in documents if isinstance(d.provider_config_ref, str)})
     fresh: dict[Ref, Node] = {}
     decided: list[tuple[str, Node] | RequestError] = []
-    given_labels: dict[Ref, dict[str, str]] = {}
+    labels: dict[Ref, dict[str, str]] = {}
     for document in documents:
         try:
-            decided.append(_apply(uow, document, pairs, fresh, given_labels))
+            decided.append(_apply(uow, document, pairs, fresh, labels))
         except RequestError as error:
             decided.append(error)
     if fresh:
         uow.create(list(fresh.values()))
-    for ref, given in given_labels.items():
+    for ref, given in labels.items():
         uow.relabel(uow.by_ref[ref], given)
     for node in fresh.values():
         uow.audit(node, "Created")
@@ -95,7 +95,7 @@ def _apply(
     document: ApplyDocument,
     pairs: dict[str, KindVersion],
     fresh: dict[Ref, Node],
-    given_labels: dict[Ref, dict[str, str]],
+    labels: dict[Ref, dict[str, str]],
 ) -> tuple[str, Node]:
     kind = _kind(uow, document)
     ref = Ref(document.kind, document.name)
@@ -109,12 +109,12 @@ def _apply(
         node = _new(uow, document, kind, spec or "{}", config)
         fresh[ref] = node
         if given:
-            given_labels[ref] = given
+            labels[ref] = given
         return "created", node
     check_appliable(uow, known)
     changed = _change(uow, known, kind, spec, config, is_new=ref in fresh)
-    if given is not None and given != (given_labels.get(ref) or json.loads(known.labels)):
-        given_labels[ref] = given
+    if given is not None and given != (labels.get(ref) or json.loads(known.labels)):
+        labels[ref] = given
         if ref not in fresh:
             (uow.event if changed else uow.audit)(known, "LabelsChanged")
         changed = True

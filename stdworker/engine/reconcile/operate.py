@@ -47,10 +47,7 @@ _GOES = "the resource is being deleted"
 
 def request(uow: UnitOfWork, ref: Ref, verb: str, input: RawJson | None) -> OperationRow:
     """Queue an operation. Raises NotFound, Conflict, and Invalid for an input that breaks its schema."""
-    uow.lock_named({ref})
-    node = uow.by_ref.get(ref)
-    if node is None:
-        raise NotFound(f"there is no resource {ref}")
+    node = uow.named(ref)
     kind = uow.kinds.get(node.pair)
     _check_input(_reaction(kind, node.pair, verb), verb, input)
     _check_free(node)
