@@ -24,18 +24,22 @@ def listen(variable: str, host: str, port: int) -> socket.socket:
     return listener
 
 
-def rest_url(host: str, port: int) -> str:
+def rest_url(host: str, port: int, *, tls: bool) -> str:
     """Where a browser on this machine finds it."""
     host = host or "localhost"
-    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+    return f"{_scheme(tls)}://[{host}]:{port}" if ":" in host else f"{_scheme(tls)}://{host}:{port}"
 
 
-def broker_url(address: str, port: int) -> str:
+def broker_url(address: str, port: int, *, tls: bool) -> str:
     """What a worker on this machine sets as BROKER_ADDR."""
     if address.startswith("unix:"):
         return address
     host = address.rpartition(":")[0]
-    return f"http://{'localhost' if host == '[::]' else host}:{port}"
+    return f"{_scheme(tls)}://{'localhost' if host == '[::]' else host}:{port}"
+
+
+def _scheme(tls: bool) -> str:
+    return "https" if tls else "http"
 
 
 def is_loopback(address: str) -> bool:

@@ -6,14 +6,17 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import Iterator
+from typing import Any
 
 import uvicorn
 from fastapi import FastAPI
+from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
-from stdworker.engine.api import build_app, build_probes
+from stdworker.engine.api import Access, build_app, build_probes
 from stdworker.engine.listening import is_loopback, listen, rest_url
 from stdworker.engine.reconcile import Engine, EngineOptions
 from stdworker.engine.settings import ServeSettings
+from stdworker.engine.tls import ServerTls, identity_of
 from stdworker.engine.workers import NoWorkers, Workers, WorkerSide
 
 log = logging.getLogger("stdworker.server")
@@ -47,13 +50,16 @@ class Server:
         side = NoWorkers if settings.role == "control" else Workers
         self._workers: WorkerSide = side(self._engine, settings)
         self._app = self._build_app()
-        self._http = HttpServer(http_config(self._app))
+        self._tls = settings.tls if settings.rest_tls and settings.role != "broker" else None
+        self._http = HttpServer(http_config(self._app, self._tls))
 
     def _build_app(self) -> FastAPI:
-        hosts = (self._host, *self._settings.allowed_hosts)
-        if self._settings.role == "broker":
-            return build_probes(self._engine, hosts=hosts)
-        return build_app(self._engine, store=database_kind(self._settings), hosts=hosts)
+        settings = self._settings
+        hosts = (self._host, *settings.allowed_hosts)
+        if settings.role == "broker":
+            return build_probes(self._engine, access=Access(hosts))
+        access = Access(hosts, settings.api_spiffe_ids, settings.cors_origins, settings.requests_per_second_max)
+        return build_app(self._engine, store=database_kind(settings), access=access)
 
     async def run(self, stop: asyncio.Event, abort: asyncio.Event | None = None) -> None:
         """Serve until `stop` is set, then drain: hand out nothing more, let results land, release the rest.
@@ -80,11 +86,12 @@ class Server:
 
     def _announce(self) -> None:
         serves = "probes" if self._settings.role == "broker" else "REST and docs"
-        address = rest_url(self._host, self._listener.getsockname()[1])
+        address = rest_url(self._host, self._listener.getsockname()[1], tls=self._tls is not None)
         workers = f"broker on {self._workers.address}" if self._workers.address else "no broker"
         log.info("ready: %s on %s, %s, store %s", serves, address, workers, database_kind(self._settings))
-        if not all(map(is_loopback, open_addresses(self._settings))):
-            log.warning("listening beyond this machine without TLS: whoever reaches the ports may change everything")
+        for what, variable in unguarded(self._settings):
+            told = "%s listens beyond this machine without mutual TLS: whoever reaches it may change everything"
+            log.warning(f"{told}; set %s to a loopback address, or TLS_CLIENT_CA_FILE", what, variable)
 
     async def _drain(self, abort: asyncio.Event) -> None:
         seconds = self._settings.drain_seconds
@@ -104,9 +111,23 @@ class HttpServer(uvicorn.Server):
         yield
 
 
-def http_config(app: FastAPI) -> uvicorn.Config:
+class Identified(AutoHTTPProtocol):  # type: ignore[misc, valid-type]
+    """Tells the application who opened the connection, which ASGI has no word for."""
+
+    app_state: dict[str, Any]
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        super().connection_made(transport)
+        connection = transport.get_extra_info("ssl_object")
+        if connection and (certificate := connection.getpeercert()):
+            self.app_state = {**self.app_state, "identity": identity_of(certificate)}
+
+
+def http_config(app: FastAPI, tls: ServerTls | None) -> uvicorn.Config:
     return uvicorn.Config(
         app,
+        http=Identified,
+        ssl_context_factory=(lambda *_: tls.context()) if tls else None,
         lifespan="off",
         log_config=None,
         access_log=False,
@@ -136,7 +157,10 @@ def http_address(settings: ServeSettings) -> tuple[str, tuple[str, int]]:
     return ("HEALTH_ADDR", settings.health) if settings.role == "broker" else ("LISTEN_ADDR", settings.rest)
 
 
-def open_addresses(settings: ServeSettings) -> list[str]:
-    """Where things can be changed from."""
-    addresses = {"control": [settings.rest[0]], "broker": [settings.broker]}
-    return addresses.get(settings.role, [settings.rest[0], settings.broker])
+def unguarded(settings: ServeSettings) -> Iterator[tuple[str, str]]:
+    """What can be changed by whoever reaches this machine, and which variable says so."""
+    is_mutual = settings.tls is not None and settings.tls.is_mutual
+    if settings.role != "broker" and not is_loopback(settings.rest[0]) and not (settings.rest_tls and is_mutual):
+        yield "REST", "LISTEN_ADDR"
+    if settings.role != "control" and not is_loopback(settings.broker) and not (settings.broker_tls and is_mutual):
+        yield "the broker", "BROKER_ADDR_LISTEN"

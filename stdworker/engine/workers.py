@@ -36,8 +36,9 @@ class Workers:
     def __init__(self, engine: Engine, settings: ServeSettings) -> None:
         options = BrokerOptions(settings.reconnect_seconds, settings.liveness_seconds, settings.role)
         self._broker = Broker(engine, options)
-        self._grpc = GrpcServer(self._broker)
-        self.address = broker_url(settings.broker, self._listen(settings.broker))
+        tls = settings.tls if settings.broker_tls else None
+        self._grpc = GrpcServer(self._broker, tls, settings.worker_spiffe_ids)
+        self.address = broker_url(settings.broker, self._listen(settings.broker), tls=settings.broker_tls)
 
     def _listen(self, address: str) -> int:
         """A plain socket is tried first, because grpc doesn't say why it can't."""

@@ -114,6 +114,24 @@ class Environment:
 
         return self._read(name, (), f"folders separated by {os.pathsep!r}", parse)
 
+    def file(self, name: str) -> Path | None:
+        """A file that is there."""
+
+        def parse(text: str) -> Path:
+            if not os.path.isfile(text):
+                raise ValueError
+            return Path(text)
+
+        return self._read(name, None, "a file that exists", parse)
+
+    def key_pair(self, cert_name: str, key_name: str) -> tuple[Path | None, Path | None]:
+        """A certificate and its key: both or neither."""
+        cert, key = self.file(cert_name), self.file(key_name)
+        for present, absent, name in ((cert, key, key_name), (key, cert, cert_name)):
+            if present and not absent:
+                raise SettingsError(name, None, "a file: certificate and key come together")
+        return cert, key
+
     def listen_address(self, name: str, default: tuple[str, int] | None) -> tuple[str, int] | None:
         """`host:port`, or `:port` for all interfaces."""
 
@@ -238,10 +256,8 @@ class _Connection(TypedDict):
 
 
 def _connection(environment: Environment) -> _Connection:
-    cert, key, ca = (_file(environment, name) for name in ("TLS_CERT_FILE", "TLS_KEY_FILE", "BROKER_CA_FILE"))
-    for present, absent, name in ((cert, key, "TLS_KEY_FILE"), (key, cert, "TLS_CERT_FILE")):
-        if present and not absent:
-            raise SettingsError(name, None, "a file: certificate and key come together")
+    cert, key = environment.key_pair("TLS_CERT_FILE", "TLS_KEY_FILE")
+    ca = environment.file("BROKER_CA_FILE")
     broker = _broker(environment, tls_by_default=bool(cert or ca))
     if (cert or ca) and not broker.tls:
         variable = "TLS_CERT_FILE" if cert else "BROKER_CA_FILE"
@@ -253,13 +269,6 @@ def _connection(environment: Environment) -> _Connection:
         "broker_ca_file": ca,
         "tls_reload_seconds": environment.duration("TLS_RELOAD_INTERVAL", 30.0),
     }
-
-
-def _file(environment: Environment, name: str) -> Path | None:
-    text = environment.text(name, "")
-    if text and not os.path.isfile(text):
-        raise SettingsError(name, text, "a file that exists")
-    return Path(text) if text else None
 
 
 def _broker(environment: Environment, *, tls_by_default: bool) -> BrokerAddress:

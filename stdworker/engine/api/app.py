@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Collection
+from typing import Any
 
 from fastapi import APIRouter, FastAPI, Request
+from starlette.middleware.cors import CORSMiddleware
 from starlette.middleware.gzip import GZipMiddleware
 from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
 
@@ -31,20 +32,23 @@ from stdworker.engine.api import (
 )
 from stdworker.engine.api.context import InEngine, answer, now_ms
 from stdworker.engine.api.feed import Feed
-from stdworker.engine.api.guard import Guard
+from stdworker.engine.api.guard import Access, Guard
 from stdworker.engine.reconcile import Engine
 
 GZIP_BYTES_MIN = 1_024
 GZIP_LEVEL = 4
 API_PREFIX = "/api/v1"
+CORS: dict[str, Any] = {
+    "allow_methods": ["GET", "HEAD", "POST", "PUT", "DELETE"],
+    "allow_headers": ["content-type", "if-match", "if-none-match", "last-event-id"],
+    "expose_headers": ["ETag", "Retry-After", "X-API-Version", "X-Apply-Result", "X-Next-Cursor"],
+}
+
+_OPEN = Access()
 
 
-def build_app(engine: Engine, *, store: str = "sqlite", hosts: Collection[str] = ()) -> FastAPI:
-    """The REST API over an open engine.
-
-    `store` is what `/version` calls the database. `hosts` are the names, beside loopback ones and addresses, by
-    which this API may be called; `*` stands for any.
-    """
+def build_app(engine: Engine, *, store: str = "sqlite", access: Access = _OPEN) -> FastAPI:
+    """The REST API over an open engine; `store` is what `/version` calls the database."""
     app = FastAPI(
         title="converge",
         version=stdworker.__version__,
@@ -66,11 +70,13 @@ def build_app(engine: Engine, *, store: str = "sqlite", hosts: Collection[str] =
     app.openapi = lambda: openapi.document(app)  # type: ignore[method-assign]
     app.add_middleware(GZipMiddleware, minimum_size=GZIP_BYTES_MIN, compresslevel=GZIP_LEVEL)
     app.add_middleware(metrics.Measure)
-    app.add_middleware(Guard, hosts=hosts)
+    if access.origins:
+        app.add_middleware(CORSMiddleware, allow_origins=[*access.origins], **CORS)
+    app.add_middleware(Guard, access=access)
     return app
 
 
-def build_probes(engine: Engine, *, hosts: Collection[str] = ()) -> FastAPI:
+def build_probes(engine: Engine, *, access: Access = _OPEN) -> FastAPI:
     """What a process without REST shows of itself: `/livez`, `/readyz` and `/metrics`."""
     app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None)
     app.state.engine = engine
@@ -78,7 +84,7 @@ def build_probes(engine: Engine, *, hosts: Collection[str] = ()) -> FastAPI:
     app.state.draining = False
     problems.install(app)
     app.include_router(_probes)
-    app.add_middleware(Guard, hosts=hosts)
+    app.add_middleware(Guard, access=access)
     return app
 
 

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 from fastapi import Depends, Request
 from starlette.responses import Response
 
+from stdworker.engine.api.guard import client_of
 from stdworker.engine.api.shapes import encode
 from stdworker.engine.reconcile import Engine
 from stdworker.model.resource import Ref
@@ -19,6 +20,9 @@ async def _engine(request: Request) -> Engine:
 
 
 async def _actor(request: Request) -> str:
+    """Who the audit says it was."""
+    if who := client_of(request.scope):
+        return who.actor
     return f"anonymous@{request.client.host}" if request.client else "anonymous"
 
 

@@ -8,16 +8,22 @@ from __future__ import annotations
 
 import asyncio
 import ipaddress
+import math
 from collections.abc import Collection
+from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from stdworker.engine.api.problems import Refused, problem, problem_of, respond
+from stdworker.engine.api.rate import RateLimit
+from stdworker.engine.tls import Identity, is_allowed
 
 REQUEST_SECONDS = 30.0
 UNTIMED_SUFFIXES = ("/wait", "/watch", "/resources/batch")
+
+PROBES = frozenset({"/livez", "/readyz"})  # whoever watches a process has no identity, and must not be slowed down
 
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 JSON_TYPES = frozenset({"application/json", "application/x-ndjson"})
@@ -32,12 +38,31 @@ HEADERS = {
 }
 
 
-class Guard:
-    """ASGI middleware. `hosts` are names, beside loopback ones and addresses, by which the API is called."""
+@dataclass(frozen=True, slots=True)
+class Access:
+    """Who may ask.
 
-    def __init__(self, app: ASGIApp, hosts: Collection[str] = ()) -> None:
+    `hosts` are names, beside loopback ones and addresses, by which the API is called; `*` stands for any.
+    `spiffe_ids` are the clients that are served, all if there are none. Pages of `origins` may call from browsers.
+    `requests_per_second_max` is for each client, 0 for no limit.
+    """
+
+    hosts: Collection[str] = ()
+    spiffe_ids: Collection[str] = ()
+    origins: Collection[str] = ()
+    requests_per_second_max: int = 0
+
+
+class Guard:
+    """ASGI middleware that lets in what `access` says."""
+
+    def __init__(self, app: ASGIApp, access: Access) -> None:
         self.app = app
-        self.hosts = frozenset(host.lower() for host in hosts if host)
+        self.hosts = frozenset(host.lower() for host in access.hosts if host)
+        self.spiffe_ids = access.spiffe_ids
+        self.origins = frozenset(origin.lower() for origin in access.origins)
+        most = access.requests_per_second_max
+        self.rate = RateLimit(most) if most else None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -47,7 +72,7 @@ class Guard:
         try:
             self.admit(scope)
         except Refused as refused:
-            await respond(problem_of(refused, scope["path"]))(scope, receive, answer)
+            await respond(problem_of(refused, scope["path"]), refused.headers)(scope, receive, answer)
             return
         limit = asyncio.timeout(None if scope["path"].endswith(UNTIMED_SUFFIXES) else REQUEST_SECONDS)
         try:
@@ -69,15 +94,33 @@ class Guard:
                 f"the Host {host!r} is not one of this engine",
                 hint="call it by its address or a loopback name, or add the name to the engine's ALLOWED_HOSTS",
             )
+        if scope["path"] not in PROBES:
+            self.admit_client(scope)
         if scope["method"] in SAFE_METHODS:
             return
         origin = headers.get("origin")
-        if origin is not None and urlsplit(origin).netloc.lower() != host.lower():
+        if origin is not None and not self.is_own(origin, host):
             raise Refused(403, "foreign_origin", f"writes from the origin {origin!r} are refused")
         media_type = headers.get("content-type", "").partition(";")[0].strip().lower()
         if media_type not in JSON_TYPES and (media_type or _has_body(headers)):
             told = media_type or "nothing"
             raise Refused(415, "not_json", f"the body's content-type is {told}; send application/json")
+
+    def admit_client(self, scope: Scope) -> None:
+        who = client_of(scope)
+        if not is_allowed(who, self.spiffe_ids):
+            told = who.actor if who else "a client without a certificate"
+            raise Refused(403, "not_allowed", f"{told} is none of the engine's API_AUTHZ_SPIFFE_IDS")
+        if self.rate is None:
+            return
+        name = who.actor if who else scope["client"][0] if scope["client"] else ""
+        seconds = self.rate.wait_seconds(name, asyncio.get_running_loop().time())
+        if seconds > 0:
+            after = {"Retry-After": str(math.ceil(seconds))}
+            raise Refused(429, "too_many_requests", "more requests than API_RATE_LIMIT_RPS allows", headers=after)
+
+    def is_own(self, origin: str, host: str) -> bool:
+        return urlsplit(origin).netloc.lower() == host.lower() or origin.lower() in self.origins
 
     def known(self, hostname: str) -> bool:
         if hostname in self.hosts or hostname == "localhost" or hostname.endswith(".localhost"):
@@ -87,6 +130,12 @@ class Guard:
         except ValueError:
             return "*" in self.hosts
         return True
+
+
+def client_of(scope: Scope) -> Identity | None:
+    """Whose certificate the connection was opened with."""
+    who: Identity | None = scope.get("state", {}).get("identity")
+    return who
 
 
 class _Answer:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import http
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -39,9 +39,12 @@ _log = logging.getLogger(__name__)
 class Refused(errors.RequestError):
     """The API itself turns a request away; `status` is the HTTP status."""
 
-    def __init__(self, status: int, code: str, message: str, *, hint: str = "") -> None:
+    def __init__(
+        self, status: int, code: str, message: str, *, hint: str = "", headers: Mapping[str, str] | None = None
+    ) -> None:
         super().__init__(message, hint=hint, code=code)
         self.status = status
+        self.headers = headers
 
 
 def status_of(error: errors.StdworkerError) -> int:
@@ -68,7 +71,7 @@ def problem(status: int, code: str, detail: str, instance: str, violations: Sequ
     )
 
 
-def respond(told: Problem, headers: dict[str, str] | None = None) -> Response:
+def respond(told: Problem, headers: Mapping[str, str] | None = None) -> Response:
     return Response(encode(told), status_code=told.status, media_type=MEDIA_TYPE, headers=headers)
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Collection
 from typing import Any, TypeAlias
 
 import grpc
@@ -17,6 +18,7 @@ from google.protobuf.message import DecodeError
 from stdworker.engine.broker.broker import Broker
 from stdworker.engine.broker.session import Session
 from stdworker.engine.broker.subscription import Subscription, parse_subscribe
+from stdworker.engine.tls import Identity, Pems, ServerTls, identity, is_allowed
 from stdworker.errors import ProtocolError, StdworkerError
 from stdworker.model.kind import KindVersion
 from stdworker.wire.channel import LIMITS, MESSAGE_BYTES_MAX
@@ -47,15 +49,26 @@ Context: TypeAlias = "grpc.aio.ServicerContext[Any, Any]"
 class GrpcServer:
     """The worker service on a grpc.aio server."""
 
-    def __init__(self, broker: Broker) -> None:
+    def __init__(self, broker: Broker, tls: ServerTls | None = None, spiffe_ids: Collection[str] = ()) -> None:
+        """`spiffe_ids` are the workers that are served, all if there are none."""
         self._broker = broker
+        self._tls = tls
+        self._spiffe_ids = spiffe_ids
         self._server = grpc.aio.server(options=OPTIONS)
         self._server.add_generic_rpc_handlers((service_handler(self._work_stream, self._get_provider_config),))
 
     def listen(self, address: str) -> int:
-        """Bind `host:port` or `unix:///path`; the port that was bound. Raises OSError when it can't be."""
+        """Bind `host:port` or `unix:///path`; the port that was bound.
+
+        Raises OSError when it can't be, SettingsError for TLS files that can't be used.
+        """
+        credentials = server_credentials(self._tls) if self._tls else None
         try:
-            port: int = self._server.add_insecure_port(address)
+            port: int = (
+                self._server.add_secure_port(address, credentials)
+                if credentials
+                else self._server.add_insecure_port(address)
+            )
         except RuntimeError as error:
             raise OSError(str(error)) from None
         return port
@@ -72,6 +85,7 @@ class GrpcServer:
     async def _get_provider_config(
         self, request: pb.GetProviderConfigRequest, context: Context
     ) -> pb.GetProviderConfigResponse:
+        await self._admit(context)
         versions = [*request.kind_versions, *[1] * len(request.kinds)]
         pairs = [KindVersion(kind, max(1, version)) for kind, version in zip(request.kinds, versions, strict=False)]
         try:
@@ -80,7 +94,13 @@ class GrpcServer:
             await context.abort(grpc.StatusCode.UNAVAILABLE, str(error))
         return pb.GetProviderConfigResponse(entries=[encode_config_entry(pair, configs[pair]) for pair in configs])
 
+    async def _admit(self, context: Context) -> None:
+        if self._spiffe_ids and not is_allowed(who := _identity(context), self._spiffe_ids):
+            log.warning("turned away a worker at %s: %s is none of WORKER_AUTHZ_SPIFFE_IDS", context.peer(), who.actor)
+            await context.abort(grpc.StatusCode.PERMISSION_DENIED, f"{who.actor} may not work for this engine")
+
     async def _work_stream(self, _requests: object, context: Context) -> None:
+        await self._admit(context)
         context.set_compression(grpc.Compression.Gzip)
         await context.send_initial_metadata(encode_extensions())
         session = await self._open(context)
@@ -146,6 +166,30 @@ class GrpcServer:
         await session.wait_settled(FAREWELL_SECONDS)
         self._broker.close(session, goodbye=True)
         await asyncio.wait({writing}, timeout=FAREWELL_SECONDS)
+
+
+def server_credentials(tls: ServerTls) -> grpc.ServerCredentials:
+    """Credentials that follow the files; a rotation is seen at the next handshake."""
+    told = tls.pems()
+
+    def renewed() -> Any:
+        nonlocal told
+        if (now := tls.pems()) == told:
+            return None
+        told = now
+        return _configuration(now)
+
+    return grpc.dynamic_ssl_server_credentials(_configuration(told), renewed, tls.is_mutual)
+
+
+def _configuration(pems: Pems) -> Any:
+    return grpc.ssl_server_certificate_configuration([(pems.key, pems.cert)], pems.client_ca)
+
+
+def _identity(context: Context) -> Identity:
+    shown = context.auth_context()
+    uris = [uri.decode(errors="replace") for uri in shown.get("peer_uri", ())]
+    return identity(uris, b"".join(shown.get("x509_common_name", ())).decode(errors="replace"))
 
 
 async def _next_frame(context: Context) -> pb.WorkStreamClientMsg | None:

@@ -1,16 +1,22 @@
 """Who may ask, how, and how long."""
 
 import asyncio
+import contextlib
 import gzip
 
 import httpx
 import pytest
 from fastapi import FastAPI, Request
 
-from stdworker.engine.api import bodies, guard, problems
-from stdworker.engine.api.guard import Guard
+from stdworker.engine.api import bodies, build_app, guard, problems, rate
+from stdworker.engine.api.guard import Access, Guard
+from stdworker.engine.api.rate import RateLimit
+from stdworker.engine.tls import Identity, identity
 
 pytestmark = pytest.mark.anyio
+
+WORK = {"name": "work", "trigger": "specChange", "emits": ["status"]}
+MANIFEST = {"kind": "leaf", "kind_version": 1, "reactions": [WORK]}
 
 
 @pytest.fixture
@@ -28,7 +34,7 @@ async def caller():
         await asyncio.sleep(0.05)
         return "done"
 
-    app.add_middleware(Guard, hosts=["converge.example", ""])
+    app.add_middleware(Guard, access=Access(hosts=["converge.example", ""]))
     async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://localhost:8080") as client:
         yield client
 
@@ -147,3 +153,90 @@ async def test_a_bug_of_ours_tells_the_caller_nothing_of_our_inside():
         answer = await client.get("/bug")
     assert answer.status_code == 500
     assert "sesame" not in answer.text
+
+
+@pytest.fixture
+async def guarded(engine):
+    """`guarded(**access)` calls the whole application behind such a guard."""
+    async with contextlib.AsyncExitStack() as opened:
+
+        async def make(who=None, **access):
+            app = build_app(engine, access=Access(**access))
+
+            async def connection(scope, receive, send):
+                state = {"identity": who} if who else {}
+                await app(scope | {"state": state}, receive, send)
+
+            client = httpx.AsyncClient(transport=httpx.ASGITransport(connection), base_url="http://localhost/api/v1")
+            return await opened.enter_async_context(client)
+
+        yield make
+
+
+async def test_a_page_of_an_allowed_origin_reads_and_writes(guarded):
+    client = await guarded(origins=["https://page.example"])
+    headers = {"origin": "https://page.example"}
+    asked = {"access-control-request-method": "PUT", "access-control-request-headers": "content-type,if-match"}
+    preflight = await client.options("/kinds/leaf/manifest", headers=headers | asked)
+    assert preflight.status_code == 200
+    assert preflight.headers["access-control-allow-origin"] == "https://page.example"
+    written = await client.put("/kinds/leaf/manifest", json=MANIFEST, headers=headers)
+    assert (written.status_code, written.headers["access-control-allow-origin"]) == (200, "https://page.example")
+    assert "X-Next-Cursor" in written.headers["access-control-expose-headers"]
+
+
+async def test_a_page_of_another_origin_gets_no_leave(guarded):
+    client = await guarded(origins=["https://page.example"])
+    headers = {"origin": "https://other.example"}
+    assert (await client.put("/kinds/leaf/manifest", json=MANIFEST, headers=headers)).status_code == 403
+    assert "access-control-allow-origin" not in (await client.get("/version", headers=headers)).headers
+
+
+async def test_without_configured_origins_no_page_gets_leave(guarded):
+    client = await guarded()
+    answer = await client.get("/version", headers={"origin": "https://page.example"})
+    assert "access-control-allow-origin" not in answer.headers
+
+
+async def test_who_asks_too_often_is_told_when_to_come_back_and_probes_are_not_counted(guarded):
+    client = await guarded(requests_per_second_max=3)
+    answers = [await client.get("/version") for _ in range(8)]
+    refused = answers[-1]
+    assert [a.status_code for a in answers[:3]] == [200, 200, 200]
+    assert (refused.status_code, refused.json()["type"]) == (429, "urn:converge:problem:too_many_requests")
+    assert int(refused.headers["retry-after"]) >= 1
+    assert (await client.get("http://localhost/livez")).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("who", "status"),
+    [
+        (None, 403),
+        (Identity("CN=ada"), 403),
+        (identity(["spiffe://example.org/ada"], "x"), 200),
+        (identity(["spiffe://example.org/team/bob"], "x"), 200),
+        (identity(["spiffe://example.org/team/bob", "spiffe://example.org/ada"], "x"), 403),
+        (identity(["spiffe://example.org/ada/more"], "x"), 403),
+        (identity(["spiffe://example.org/team"], "x"), 403),
+    ],
+)
+async def test_only_listed_identities_are_served(guarded, who, status):
+    client = await guarded(who, spiffe_ids=["spiffe://example.org/ada", "spiffe://example.org/team/*"])
+    assert (await client.get("/version")).status_code == status
+    assert (await client.get("http://localhost/readyz")).status_code == 200
+
+
+def test_a_client_may_ask_evenly_and_a_second_s_worth_at_once():
+    limit = RateLimit(2)
+    assert [limit.wait_seconds("a", 10.0) for _ in range(3)] == [0, 0, 0.5]
+    assert limit.wait_seconds("b", 10.0) == 0
+    assert limit.wait_seconds("a", 10.5) == 0
+    assert limit.wait_seconds("a", 10.5) == 0.5
+    assert [limit.wait_seconds("a", 99.0) for _ in range(3)] == [0, 0, 0.5]
+
+
+def test_clients_that_are_counted_are_bounded(monkeypatch):
+    monkeypatch.setattr(rate, "CLIENTS_MAX", 2)
+    limit = RateLimit(1)
+    assert [limit.wait_seconds(client, 1.0) for client in "abca"] == [0, 0, 0, 0]
+    assert limit.wait_seconds("c", 1.0) == 1

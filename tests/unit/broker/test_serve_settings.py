@@ -25,10 +25,19 @@ def test_without_any_variable_the_defaults_bind_loopback_only():
         ("LISTEN_ADDR", ":80", "rest", ("", 80)),
         ("HEALTH_ADDR", ":81", "health", ("", 81)),
         ("LISTEN_ADDR", "[::1]:80", "rest", ("::1", 80)),
+        ("LISTEN_ADDR", "http://h:80/", "rest", ("h", 80)),
         ("BROKER_ADDR_LISTEN", ":90", "broker", "[::]:90"),
         ("BROKER_ADDR_LISTEN", "h:90", "broker", "h:90"),
         ("BROKER_ADDR_LISTEN", "[::1]:90", "broker", "[::1]:90"),
         ("BROKER_ADDR_LISTEN", "unix:///run/b.sock", "broker", "unix:///run/b.sock"),
+        ("BROKER_ADDR_LISTEN", "http://h:90", "broker", "h:90"),
+        (
+            "CORS_ALLOWED_ORIGINS",
+            "https://a.example,http://[::1]:8",
+            "cors_origins",
+            ("https://a.example", "http://[::1]:8"),
+        ),
+        ("API_RATE_LIMIT_RPS", "50", "requests_per_second_max", 50),
         ("SHUTDOWN_DRAIN", "1m30s", "drain_seconds", 90.0),
         ("LEASE_RECONNECT_WINDOW", "0s", "reconnect_seconds", 0.0),
         ("LEASE_LIVENESS_WINDOW", "1m", "liveness_seconds", 60.0),
@@ -77,7 +86,17 @@ def test_a_replica_is_one_of_a_postgres_database():
         ("LISTEN_ADDR", "host:99999"),
         ("BROKER_ADDR_LISTEN", "unix:relative"),
         ("BROKER_ADDR_LISTEN", "unix:///"),
-        ("BROKER_ADDR_LISTEN", "http://host:9090"),
+        ("BROKER_ADDR_LISTEN", "ftp://host:9090"),
+        ("BROKER_ADDR_LISTEN", "https://host:9090"),
+        ("LISTEN_ADDR", "https://host:80"),
+        ("LISTEN_ADDR", "http://host:80/path"),
+        ("TLS_CERT_FILE", "/nowhere"),
+        ("TLS_CLIENT_CA_FILE", "/dev/null"),
+        ("API_AUTHZ_SPIFFE_IDS", "spiffe://example.org/a"),
+        ("WORKER_AUTHZ_SPIFFE_IDS", "spiffe://example.org/a"),
+        ("CORS_ALLOWED_ORIGINS", "*"),
+        ("CORS_ALLOWED_ORIGINS", "https://a.example/page"),
+        ("API_RATE_LIMIT_RPS", "-1"),
         ("SHUTDOWN_DRAIN", "45"),
         ("SHUTDOWN_DRAIN", "-1s"),
         ("LEASE_LIVENESS_WINDOW", "0s"),
@@ -102,3 +121,48 @@ def test_the_password_of_a_database_is_not_shown_in_what_is_wrong():
         ServeSettings.from_environment({"DATABASE_URL": "postgres://ada:hunt@er2@host/d"})
 
     assert "DATABASE_URL is 'postgres://***@host/d'" in str(refused.value)
+
+
+@pytest.fixture
+def files(tmp_path):
+    """TLS_CERT_FILE, TLS_KEY_FILE and TLS_CLIENT_CA_FILE; only that they are there is looked at."""
+    paths = {name: str(tmp_path / name) for name in ("TLS_CERT_FILE", "TLS_KEY_FILE", "TLS_CLIENT_CA_FILE")}
+    for path in paths.values():
+        (tmp_path / path).touch()
+    return paths
+
+
+@pytest.mark.parametrize(
+    ("rest", "broker", "spoken"),
+    [
+        (":80", ":90", (True, True)),
+        ("https://:80", "http://:90", (True, False)),
+        ("http://:80", "https://h:90", (False, True)),
+        (":80", "unix:///run/b.sock", (True, False)),
+    ],
+)
+def test_with_a_certificate_tls_is_spoken_where_no_scheme_says_otherwise(files, rest, broker, spoken):
+    settings = ServeSettings.from_environment({"LISTEN_ADDR": rest, "BROKER_ADDR_LISTEN": broker, **files})
+    assert (settings.rest_tls, settings.broker_tls) == spoken
+    assert settings.tls is not None
+    assert settings.tls.is_mutual
+
+
+@pytest.mark.parametrize(
+    ("given", "variable"),
+    [
+        ({"TLS_KEY_FILE": None}, "TLS_KEY_FILE"),
+        ({"TLS_CERT_FILE": None}, "TLS_CERT_FILE"),
+        ({"LISTEN_ADDR": "http://:80", "BROKER_ADDR_LISTEN": "unix:///b"}, "TLS_CERT_FILE"),
+        ({"TLS_CLIENT_CA_FILE": None, "API_AUTHZ_SPIFFE_IDS": "spiffe://a/b"}, "API_AUTHZ_SPIFFE_IDS"),
+        ({"BROKER_ADDR_LISTEN": "unix:///b", "WORKER_AUTHZ_SPIFFE_IDS": "spiffe://a/b"}, "WORKER_AUTHZ_SPIFFE_IDS"),
+        ({"API_AUTHZ_SPIFFE_IDS": "spiffe://a/*/b"}, "API_AUTHZ_SPIFFE_IDS"),
+        ({"API_AUTHZ_SPIFFE_IDS": "ada"}, "API_AUTHZ_SPIFFE_IDS"),
+        ({"API_AUTHZ_SPIFFE_IDS": "spiffe://a/b*"}, "API_AUTHZ_SPIFFE_IDS"),
+    ],
+)
+def test_a_setting_of_tls_that_would_guard_nothing_is_refused(files, given, variable):
+    variables = {name: value for name, value in (files | given).items() if value is not None}
+    with pytest.raises(SettingsError) as refused:
+        ServeSettings.from_environment(variables)
+    assert refused.value.variable == variable

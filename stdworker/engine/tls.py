@@ -1,0 +1,135 @@
+"""TLS of both listeners, and who is on the other side.
+
+The files may be replaced while the engine runs: they are looked at before each handshake. What can't be used,
+as in the middle of a rotation, is told once, and the last good ones stay in use.
+"""
+
+from __future__ import annotations
+
+import logging
+import ssl
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from stdworker.errors import SettingsError
+
+log = logging.getLogger("stdworker.server")
+
+SPIFFE = "spiffe://"
+ACTOR_CHARACTERS_MAX = 512
+
+_Signature = tuple[tuple[int, int, int], ...]
+
+
+class Pems(NamedTuple):
+    """What the files held when they were good together; without a `client_ca` nobody is asked who they are."""
+
+    cert: bytes
+    key: bytes
+    client_ca: bytes | None
+
+
+@dataclass(slots=True)
+class ServerTls:
+    """Certificate and key of a listener, and whose clients it trusts."""
+
+    cert_file: Path
+    key_file: Path
+    client_ca_file: Path | None = None
+    _pems: Pems | None = field(default=None, repr=False)
+    _context: ssl.SSLContext | None = field(default=None, repr=False)
+    _seen: _Signature = ()
+
+    @property
+    def is_mutual(self) -> bool:
+        return self.client_ca_file is not None
+
+    def context(self) -> ssl.SSLContext:
+        """For handshakes from now on. Raises SettingsError if the files have never been good."""
+        self._look()
+        assert self._context is not None
+        return self._context
+
+    def pems(self) -> Pems:
+        """As `context`, for those who make their own."""
+        self._look()
+        assert self._pems is not None
+        return self._pems
+
+    def _look(self) -> None:
+        try:
+            signature = tuple(_stamp(path) for path in (self.cert_file, self.key_file, self.client_ca_file) if path)
+            if signature == self._seen:
+                return
+            self._context, self._pems = self._read()
+            self._seen = signature
+        except OSError as error:  # ssl.SSLError is one
+            if self._pems is None:
+                raise _unusable(self.cert_file, error) from None
+            if self._seen:
+                log.warning("the TLS files are not reloaded: %s", error)
+            self._seen = ()
+
+    def _read(self) -> tuple[ssl.SSLContext, Pems]:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(self.cert_file, self.key_file)
+        if self.client_ca_file:
+            context.load_verify_locations(self.client_ca_file)
+            context.verify_mode = ssl.CERT_REQUIRED
+        context.sni_callback = self._renew
+        client_ca = self.client_ca_file.read_bytes() if self.client_ca_file else None
+        return context, Pems(self.cert_file.read_bytes(), self.key_file.read_bytes(), client_ca)
+
+    def _renew(self, connection: ssl.SSLObject, _name: str | None, _context: ssl.SSLContext) -> None:
+        """Called at the start of each handshake, with or without a name."""
+        connection.context = self.context()
+
+
+def _stamp(path: Path) -> tuple[int, int, int]:
+    status = path.stat()
+    return status.st_mtime_ns, status.st_size, status.st_ino
+
+
+def _unusable(cert_file: Path, error: OSError) -> SettingsError:
+    expected = "a certificate in PEM that goes with TLS_KEY_FILE, and authorities in TLS_CLIENT_CA_FILE"
+    return SettingsError("TLS_CERT_FILE", str(cert_file), expected, hint=str(error))
+
+
+# ---- who it is ----
+
+
+class Identity(NamedTuple):
+    """Who showed a certificate: `actor` is how the audit calls them, `spiffe_id` is "" if it names none."""
+
+    actor: str
+    spiffe_id: str = ""
+
+
+def identity(uris: Sequence[str], common_name: str) -> Identity:
+    """A certificate with exactly one URI, of SPIFFE's scheme, is a SPIFFE identity; any other is its subject."""
+    if len(uris) == 1 and uris[0].startswith(SPIFFE):
+        return Identity(_plain(uris[0]), uris[0])
+    return Identity(_plain(f"CN={common_name}"))
+
+
+def identity_of(certificate: Mapping[str, Any]) -> Identity:
+    """As `ssl` shows a certificate that it has verified."""
+    uris = [value for what, value in certificate.get("subjectAltName", ()) if what == "URI"]
+    names = [value for part in certificate.get("subject", ()) for what, value in part if what == "commonName"]
+    return identity(uris, names[0] if names else "")
+
+
+def _plain(text: str) -> str:
+    return "".join(c if c.isprintable() else "?" for c in text[:ACTOR_CHARACTERS_MAX])
+
+
+def is_allowed(who: Identity | None, patterns: Collection[str]) -> bool:
+    """Is it one of these SPIFFE ids, or below one that ends in `/*`? Without patterns everyone is."""
+    if not patterns:
+        return True
+    spiffe_id = who.spiffe_id if who else ""
+    return any(
+        spiffe_id.startswith(pattern[:-1]) if pattern.endswith("/*") else spiffe_id == pattern for pattern in patterns
+    )
