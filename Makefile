@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 PROTO := protocol/worker/v1/worker.proto
 GENERATED := stdworker/wire/generated
-FUZZED := tests/unit/bridge/test_random_behaviour.py tests/unit/framing tests/unit/model tests/unit/wire
+FUZZED := tests/acceptance/test_rest_contract.py tests/unit/bridge/test_random_behaviour.py tests/unit/framing tests/unit/model tests/unit/wire
 PYTEST_ARGS ?= -n 2 --dist loadgroup
 
 .PHONY: help setup demo test fuzz lint types generate generated bench clean

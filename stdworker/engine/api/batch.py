@@ -43,6 +43,7 @@ Line = tuple[int, bytes]
         body=shapes.ResourceBody,
         example=EXAMPLE,
         body_type="application/x-ndjson",
+        body_required=False,
         answer_type="application/x-ndjson",
         problems=(413,),
     ),

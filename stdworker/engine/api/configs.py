@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Query, Request
+from fastapi import APIRouter, Path, Query, Request
 from starlette.responses import Response
 
 from stdworker.engine.api import bodies, declarations, shapes, views
@@ -22,6 +22,7 @@ EXAMPLE = {
     "is_default": True,
     "spec": {"command": "./greeter", "settings": {"greeting": "Hello"}},
 }
+NamePath = Annotated[str, Path(examples=[EXAMPLE["name"]])]
 
 
 @router.post(
@@ -62,12 +63,12 @@ async def list_configs(engine: InEngine, query: Annotated[ConfigsQuery, Query()]
 
 
 @router.get("/{name}", **documented("Get a provider config", answer=shapes.ConfigView, problems=(404,)))
-async def get(engine: InEngine, actor: Actor, name: str, query: Annotated[RevealQuery, Query()]) -> Response:
+async def get(engine: InEngine, actor: Actor, name: NamePath, query: Annotated[RevealQuery, Query()]) -> Response:
     record = await (engine.reveal_config(name, actor) if query.reveal else engine.config(name))
     return answer(views.config(record, reveal=query.reveal))
 
 
 @router.delete("/{name}", **documented("Delete a provider config", answer=shapes.Deleted, problems=(404, 409)))
-async def delete(engine: InEngine, actor: Actor, name: str) -> Response:
+async def delete(engine: InEngine, actor: Actor, name: NamePath) -> Response:
     await engine.delete_config(name, actor)
     return answer(shapes.Deleted())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import Annotated, Any
 
-from fastapi import Depends, Request
+from fastapi import Depends, Path, Request
 from starlette.responses import Response
 
 from stdworker.engine.api.guard import client_of
@@ -26,7 +26,10 @@ async def _actor(request: Request) -> str:
     return f"anonymous@{request.client.host}" if request.client else "anonymous"
 
 
-async def _path_ref(kind: str, name: str) -> Ref:
+KindPath = Annotated[str, Path(examples=["greeter"])]
+
+
+async def _path_ref(kind: KindPath, name: Annotated[str, Path(examples=["ada"])]) -> Ref:
     return Ref(kind, name)
 
 

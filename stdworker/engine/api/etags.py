@@ -9,10 +9,17 @@ from typing import Annotated
 
 from fastapi import Header
 
+from stdworker.engine.api.problems import Refused
 from stdworker.engine.store.records import ResourceRecord
 from stdworker.model.kind import Phase
 
 IfMatch = Annotated[str | None, Header(description="Only if the resource has one of these tags; `*`: if it is there.")]
+IfNew = Annotated[
+    str | None,
+    Header(
+        alias="If-None-Match", description="`*`: only if there is none yet.", json_schema_extra={"pattern": r"^\*$"}
+    ),
+]
 IfNoneMatch = Annotated[str | None, Header(description="Answer 304 if the resource still has one of these tags.")]
 
 _MOVING = frozenset({Phase.RECONCILING, Phase.DEGRADED})
@@ -29,6 +36,13 @@ def named(header: str | None) -> list[str] | None:
         return None
     tags = [tag.strip() for tag in header.split(",")]
     return [] if tags == ["*"] else [tag.strip('"') for tag in tags]
+
+
+def asks_for_new(header: str | None) -> bool:
+    """Raises Refused for tags, which have no meaning where something is declared."""
+    if header not in (None, "*"):
+        raise Refused(400, "bad_precondition", f"header/If-None-Match: {header!r} is not *; for tags there is If-Match")
+    return header is not None
 
 
 def is_known(record: ResourceRecord, header: str | None) -> bool:

@@ -14,7 +14,7 @@ from stdworker.engine.api.queries import SEQUENCE_MAX, PageQuery
 
 router = APIRouter(tags=["history"])
 
-Generation = Annotated[int, Path(ge=1, le=SEQUENCE_MAX)]
+Generation = Annotated[int, Path(ge=1, le=SEQUENCE_MAX, examples=[1])]
 
 
 @router.get(
@@ -56,7 +56,9 @@ async def rollback(engine: InEngine, actor: Actor, ref: PathRef, request: Reques
 
 @router.get(
     "/raw/resources/{kind}/{name}/spec/{generation}",
-    **documented("The spec of a generation, token by token", answer={}, problems=(404,)),
+    **documented(
+        "The spec of a generation, token by token", answer={}, answer_example={"name": "Ada"}, problems=(404,)
+    ),
 )
 async def raw_spec(engine: InEngine, ref: PathRef, generation: Generation) -> Response:
     """Of a generation that changed something else, the spec that it had."""

@@ -9,8 +9,8 @@ from fastapi import APIRouter, Path, Query, Request
 from msgspec import UNSET, Raw
 from starlette.responses import Response
 
-from stdworker.engine.api import bodies, declarations, shapes, views
-from stdworker.engine.api.context import Actor, InEngine, answer
+from stdworker.engine.api import bodies, declarations, examples, shapes, views
+from stdworker.engine.api.context import Actor, InEngine, KindPath, answer
 from stdworker.engine.api.openapi import PUBLISHED, documented
 from stdworker.engine.api.queries import PublishQuery, SchemaQuery
 from stdworker.engine.store.records import KindPolicy, KindRecord
@@ -21,19 +21,9 @@ from stdworker.model.kind import VERSION_MAX, KindVersion
 router = APIRouter(prefix="/kinds", tags=["kinds"])
 
 MANIFEST: dict[str, Any] = {"type": "object", "description": "A kind manifest; see protocol/kind/v1."}
-EXAMPLE = {
-    "kind": "greeter",
-    "kind_version": 1,
-    "description": "Says hello.",
-    "spec_schema": {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]},
-    "reactions": [
-        {"name": "work", "trigger": "specChange", "emits": ["status", "conditions"]},
-        {"name": "greet", "trigger": "operation", "verb": "greet", "emits": ["operationOutput"]},
-    ],
-}
 SCHEMAS = ("spec_schema", "status_schema", "config_schema")
 
-VersionPath = Annotated[int, Path(ge=1, le=VERSION_MAX)]
+VersionPath = Annotated[int, Path(ge=1, le=VERSION_MAX, examples=[1])]
 
 
 @router.get("", **documented("List kinds and their versions", answer=shapes.Kinds))
@@ -56,7 +46,7 @@ async def manifests(engine: InEngine) -> Response:
 
 
 @router.get("/{kind}/schema", **documented("The schemas of a kind version", answer=shapes.KindSchema, problems=(404,)))
-async def schema(engine: InEngine, kind: str, query: Annotated[SchemaQuery, Query()]) -> Response:
+async def schema(engine: InEngine, kind: KindPath, query: Annotated[SchemaQuery, Query()]) -> Response:
     version = query.kind_version or await _lowest_version(engine, kind)
     manifest = members((await engine.kind(KindVersion(kind, version))).manifest) or {}
     return answer(shapes.KindSchema(kind, version, *(Raw(manifest.get(name, b"null")) for name in SCHEMAS)))
@@ -74,14 +64,15 @@ async def _lowest_version(engine: InEngine, kind: str) -> int:
     **documented(
         "Publish a kind version",
         answer=MANIFEST,
+        answer_example=examples.PUBLISHED,
         body=MANIFEST,
-        example=EXAMPLE,
+        example=examples.MANIFEST,
         headers=PUBLISHED,
         problems=(400, 409, 413, 422),
     ),
 )
 async def publish(
-    engine: InEngine, actor: Actor, kind: str, request: Request, query: Annotated[PublishQuery, Query()]
+    engine: InEngine, actor: Actor, kind: KindPath, request: Request, query: Annotated[PublishQuery, Query()]
 ) -> Response:
     """Answers the manifest with its `manifest_version`. A breaking change is refused unless forced.
 
@@ -100,9 +91,9 @@ async def publish(
 
 @router.get(
     "/{kind}/versions/{version}/manifest",
-    **documented("The manifest of a kind version", answer=MANIFEST, problems=(404,)),
+    **documented("The manifest of a kind version", answer=MANIFEST, answer_example=examples.PUBLISHED, problems=(404,)),
 )
-async def manifest(engine: InEngine, kind: str, version: VersionPath) -> Response:
+async def manifest(engine: InEngine, kind: KindPath, version: VersionPath) -> Response:
     return answer(views.manifest(await engine.kind(KindVersion(kind, version))))
 
 
@@ -110,7 +101,7 @@ async def manifest(engine: InEngine, kind: str, version: VersionPath) -> Respons
     "/{kind}/versions/{version}/manifest",
     **documented("Delete a kind version that nothing uses", answer=shapes.Deleted, problems=(404, 409)),
 )
-async def delete(engine: InEngine, actor: Actor, kind: str, version: VersionPath) -> Response:
+async def delete(engine: InEngine, actor: Actor, kind: KindPath, version: VersionPath) -> Response:
     await engine.delete_kind(KindVersion(kind, version), actor)
     return answer(shapes.Deleted())
 
@@ -119,7 +110,7 @@ async def delete(engine: InEngine, actor: Actor, kind: str, version: VersionPath
     "/{kind}/versions/{version}/config",
     **documented("The live policy of a kind version", answer=shapes.PolicyView, problems=(404,)),
 )
-async def policy(engine: InEngine, kind: str, version: VersionPath) -> Response:
+async def policy(engine: InEngine, kind: KindPath, version: VersionPath) -> Response:
     return answer(views.policy(await engine.kind(KindVersion(kind, version))))
 
 
@@ -133,7 +124,9 @@ async def policy(engine: InEngine, kind: str, version: VersionPath) -> Response:
         problems=(404, 422),
     ),
 )
-async def set_policy(engine: InEngine, actor: Actor, kind: str, version: VersionPath, request: Request) -> Response:
+async def set_policy(
+    engine: InEngine, actor: Actor, kind: KindPath, version: VersionPath, request: Request
+) -> Response:
     """What the body leaves out keeps its value."""
     body = bodies.decode(await bodies.read(request), shapes.PolicyBody)
     fields = {name: getattr(body, name) for name in shapes.PolicyView.__struct_fields__}

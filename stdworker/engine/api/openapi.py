@@ -10,7 +10,7 @@ from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 from starlette.responses import Response
 
-from stdworker.engine.api import shapes
+from stdworker.engine.api import examples, shapes
 from stdworker.engine.api.problems import MEDIA_TYPE
 from stdworker.model.kind import Phase
 
@@ -39,12 +39,14 @@ def documented(
     summary: str,
     *,
     answer: Any = None,
+    answer_example: Any = None,
     status: int = 200,
     also: Mapping[int, Any] | None = None,
     headers: Mapping[str, str] | None = None,
     body: Any = None,
     example: Any = None,
     body_type: str = "application/json",
+    body_required: bool = True,
     answer_type: str = "application/json",
     problems: Sequence[int] = (),
 ) -> dict[str, Any]:
@@ -52,14 +54,14 @@ def documented(
     told = {name: {"description": text, "schema": {"type": "string"}} for name, text in (headers or {}).items()}
     answers = {status: answer, **(also or {})}
     responses: dict[int | str, Any] = {
-        code: {
-            "description": _WHY.get(code, "Done."),
-            "headers": told,
-            "content": {answer_type: {"schema": _schema(shape)}},
-        }
-        for code, shape in answers.items()
+        code: {"description": _WHY.get(code, "Done."), "headers": told} for code in answers
     }
-    for code in problems:
+    for code, shape in answers.items():
+        if shape is not None:
+            shown = {} if answer_example is None else {"example": answer_example}
+            responses[code]["content"] = {answer_type: {"schema": _schema(shape), **shown}}
+    paged = (400,) if "X-Next-Cursor" in told else ()
+    for code in sorted({*problems, *paged, *(_OF_A_BODY if body is not None else ())}):
         responses[code] = {
             "description": _WHY.get(code, "Refused."),
             "content": {MEDIA_TYPE: {"schema": _schema(shapes.Problem)}},
@@ -69,7 +71,7 @@ def documented(
         content: dict[str, Any] = {"schema": _schema(body)}
         if example is not None:
             content["example"] = example
-        extra["requestBody"] = {"required": True, "content": {body_type: content}}
+        extra["requestBody"] = {"required": body_required, "content": {body_type: content}}
     return {
         "summary": summary,
         "status_code": status,
@@ -79,26 +81,45 @@ def documented(
     }
 
 
+_ANYWHERE = {403: "Forbidden", 421: "Misdirected", 429: "TooManyRequests", 503: "Unavailable"}
+"""Refusals that don't depend on the operation."""
+_OF_A_BODY = (400, 413, 415, 422)
+
 _WHY = {
-    400: "Not JSON, or a spec that its kind's schema refuses; `errors` has the paths.",
+    400: "Not JSON, not a cursor of this list, or a spec that its kind's schema refuses; `errors` has the paths.",
     304: "It is still the one that `If-None-Match` names.",
+    403: "The client's certificate, or the page's origin, is not one that may.",
     404: "No such thing.",
     408: "Not so within the time.",
     409: "Its state, or its owner, stands against it.",
     410: "Resumed from too long ago.",
     412: "It is another one than `If-Match` names.",
     413: "The body is too large.",
+    415: "The body is not JSON, or packed by something else than gzip.",
     422: "It breaks rules; `errors` has the paths.",
-    503: "The store doesn't answer.",
+    421: "The Host is not a name of this engine.",
+    429: "More requests than one client may make; `Retry-After` says when to come back.",
+    503: "The store can't be used, it took too long, or the engine is shutting down.",
 }
 
 
 def _schema(shape: Any) -> dict[str, Any]:
-    if shape is None:
-        return {}
     if isinstance(shape, dict):
         return shape
+    if isinstance(shape, tuple):
+        return {"anyOf": [_schema(one) for one in shape]}
     return {"$ref": f"{_COMPONENTS}{shape.__name__}"}
+
+
+def _show(responses: Mapping[str, Any]) -> None:
+    """Give each answer its example: put in earlier, FastAPI would take its nulls away."""
+    for status, response in responses.items():
+        for content in response.get("content", {}).values():
+            shown = content["schema"].get("anyOf", [content["schema"]])[0].get("$ref", "").removeprefix(_COMPONENTS)
+            if shown == shapes.Problem.__name__:
+                content["example"] = examples.problem(int(status))
+            elif shown:
+                content["example"] = examples.ANSWERS[shown]
 
 
 def document(app: FastAPI) -> dict[str, Any]:
@@ -107,6 +128,7 @@ def document(app: FastAPI) -> dict[str, Any]:
         made = get_openapi(title=app.title, version=app.version, description=DESCRIPTION, routes=app.routes)
         _, components = msgspec.json.schema_components(_SHAPES, ref_template=_COMPONENTS + "{name}")
         made.setdefault("components", {})["schemas"] = components
+        made["components"]["responses"] = {name: _refusal(status) for status, name in _ANYWHERE.items()}
         components[Phase.__name__] = {"type": "string", "enum": [phase.value for phase in Phase]}
         for methods in made["paths"].values():
             for operation in methods.values():
@@ -115,9 +137,17 @@ def document(app: FastAPI) -> dict[str, Any]:
     return app.openapi_schema
 
 
+def _refusal(status: int) -> dict[str, Any]:
+    content = {MEDIA_TYPE: {"schema": _schema(shapes.Problem), "example": examples.problem(status)}}
+    return {"description": _WHY[status], "content": content}
+
+
 def _tidy(operation: dict[str, Any]) -> None:
     """Our problems replace FastAPI's own description of 422, which this API never answers."""
     unprocessable = operation["responses"].get("422")
     if unprocessable and "application/json" in unprocessable.get("content", {}):
         problem = {MEDIA_TYPE: {"schema": _schema(shapes.Problem)}}
         operation["responses"]["422"] = {"description": _WHY[422], "content": problem}
+    _show(operation["responses"])
+    for status, name in _ANYWHERE.items():
+        operation["responses"].setdefault(str(status), {"$ref": f"#/components/responses/{name}"})

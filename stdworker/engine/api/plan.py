@@ -41,6 +41,7 @@ DOCUMENT: dict[str, Any] = {
         body=DOCUMENT,
         example={"type": "resource", **EXAMPLE},
         body_type="application/x-ndjson",
+        body_required=False,
         answer_type="application/x-ndjson",
         problems=(413,),
     ),

@@ -13,6 +13,7 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 from starlette.responses import Response
+from starlette.routing import compile_path
 
 from stdworker import errors
 from stdworker.engine.api.shapes import ErrorView, Problem, encode
@@ -127,7 +128,18 @@ async def _on_http(request: Request, error: Exception) -> Response:
     phrase = http.HTTPStatus(error.status_code).phrase
     code = {404: "no_such_route", 405: "method_not_allowed"}.get(error.status_code, "refused")
     detail = f"{request.method} {request.url.path}: {error.detail or phrase}"
-    return respond(problem(error.status_code, code, detail, request.url.path), dict(error.headers or {}))
+    headers = dict(error.headers or {})
+    if error.status_code == 405:
+        headers = {"Allow": _allowed(request) or headers.get("Allow", "")}
+    return respond(problem(error.status_code, code, detail, request.url.path), headers)
+
+
+def _allowed(request: Request) -> str:
+    """All methods of a path; Starlette names those of the first route alone."""
+    for path, methods in request.app.openapi()["paths"].items():
+        if compile_path(path)[0].match(request.url.path):
+            return ", ".join(sorted(method.upper() for method in methods))
+    return ""
 
 
 async def _on_gone(request: Request, error: Exception) -> Response:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from datetime import datetime
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
@@ -20,8 +20,31 @@ SEQUENCE_MAX = 2**63 - 1
 FILTER_VALUES_MAX = 100
 
 Limit = Annotated[int, Field(ge=1, le=LIMIT_MAX, description="How many to answer at most.")]
-Cursor = Annotated[str | None, Field(description="`X-Next-Cursor` of the page before.")]
+CURSOR = "[0-9]{1,18}"
+"""The form of most cursors; one of another form is refused by the list, which says so better."""
+Cursor = Annotated[
+    str | None,
+    Field(description="`X-Next-Cursor` of the page before.", json_schema_extra={"pattern": f"^{CURSOR}$"}),
+]
+NameCursor = Annotated[str | None, Field(description="`X-Next-Cursor` of the page before.")]
 Version = Annotated[int | None, Field(ge=1, le=VERSION_MAX)]
+
+
+_KIND = "[a-z0-9][a-z0-9.-]{0,62}"
+_VERSION = "[1-9][0-9]{0,3}|[12][0-9]{4}|3[01][0-9]{3}|32[0-6][0-9]{2}|327[0-5][0-9]|3276[0-7]"  # 1 to VERSION_MAX
+_PAIR = re.compile(f"({_KIND})/v?({_VERSION})")
+_OWNER = re.compile(f"({_KIND})/([A-Za-z0-9][A-Za-z0-9._-]{{0,252}})")
+_LABEL = re.compile(r"([^:]+):([\s\S]*)")
+
+
+def _formed(form: re.Pattern[str]) -> Any:
+    """Documented only: what is of another form is refused in a sentence of ours."""
+    return Field(json_schema_extra={"pattern": f"^{form.pattern}$"})
+
+
+Pair = Annotated[str, _formed(_PAIR)]
+Owner = Annotated[str, _formed(_OWNER)]
+Label = Annotated[str, _formed(_LABEL)]
 
 
 def _instant(text: str | None) -> str | None:
@@ -48,14 +71,19 @@ class PageQuery(Strict):
     cursor: Cursor = None
 
 
+class NamesQuery(Strict):
+    limit: Limit = 100
+    cursor: NameCursor = None
+
+
 class SelfQuery(Strict):
     """What a resource may be chosen by, beside its owner."""
 
     kind: list[str] = Field([], max_length=FILTER_VALUES_MAX, description="Kinds; any of them.")
-    kv: list[str] = Field([], max_length=FILTER_VALUES_MAX, description="Kinds at one version, as `kind/v2`.")
+    kv: list[Pair] = Field([], max_length=FILTER_VALUES_MAX, description="Kinds at one version, as `kind/v2`.")
     phase: list[Phase] = Field([], description="Phases; any of them.")
     name: str = Field("", description="A part of the name.")
-    label: list[str] = Field([], max_length=FILTER_VALUES_MAX, description="Labels as `key:value`; all of them.")
+    label: list[Label] = Field([], max_length=FILTER_VALUES_MAX, description="Labels as `key:value`; all of them.")
 
     def filter(self) -> ResourceFilter:
         return ResourceFilter(
@@ -68,7 +96,7 @@ class SelfQuery(Strict):
 
 
 class OwnedQuery(SelfQuery):
-    owner: list[str] = Field([], max_length=FILTER_VALUES_MAX, description="Direct owners, as `kind/name`.")
+    owner: list[Owner] = Field([], max_length=FILTER_VALUES_MAX, description="Direct owners, as `kind/name`.")
 
     def filter(self) -> ResourceFilter:
         where = super().filter()
@@ -146,7 +174,7 @@ class PlanQuery(Strict):
     force: bool = Field(False, description="As if kinds were published by force.")
 
 
-class ConfigsQuery(PageQuery):
+class ConfigsQuery(NamesQuery):
     kind: str | None = None
     kind_version: Version = Field(None, description="Absent: version 1.")
 
@@ -160,24 +188,20 @@ def _ms(instant: str | None) -> int | None:
 
 
 def _pair(text: str) -> KindVersion:
-    kind, _, version = text.rpartition("/")
-    number = version.removeprefix("v")
-    if kind and number.isascii() and number.isdigit() and 1 <= int(number) <= VERSION_MAX:
-        return KindVersion(kind, int(number))
+    if found := _PAIR.fullmatch(text):
+        return KindVersion(found[1], int(found[2]))
     raise _bad("kv", text, "kind/v2")
 
 
 def _ref(text: str) -> Ref:
-    kind, _, name = text.partition("/")
-    if kind and name:
-        return Ref(kind, name)
+    if found := _OWNER.fullmatch(text):
+        return Ref(found[1], found[2])
     raise _bad("owner", text, "kind/name")
 
 
 def _label(text: str) -> tuple[str, str]:
-    key, colon, value = text.partition(":")
-    if key and colon:
-        return key, value
+    if found := _LABEL.fullmatch(text):
+        return found[1], found[2]
     raise _bad("label", text, "key:value")
 
 

@@ -10,7 +10,7 @@ from starlette.responses import Response
 from stdworker.engine.api import bodies, declarations, shapes, views
 from stdworker.engine.api.context import Actor, InEngine, answer, paged
 from stdworker.engine.api.openapi import PAGED, documented
-from stdworker.engine.api.queries import SEQUENCE_MAX, PageQuery
+from stdworker.engine.api.queries import SEQUENCE_MAX, NamesQuery, PageQuery
 
 router = APIRouter(tags=["reactors"])
 
@@ -22,6 +22,7 @@ EXAMPLE = {
     "label_match": {"team": "web"},
 }
 
+NamePath = Annotated[str, Path(examples=[EXAMPLE["name"]])]
 DeadLetterId = Annotated[int, Path(ge=1, le=SEQUENCE_MAX)]
 
 
@@ -45,7 +46,7 @@ async def put(engine: InEngine, actor: Actor, request: Request) -> Response:
 
 
 @router.get("/reactor-bindings", **documented("List reactor bindings", answer=shapes.Bindings, headers=PAGED))
-async def list_bindings(engine: InEngine, query: Annotated[PageQuery, Query()]) -> Response:
+async def list_bindings(engine: InEngine, query: Annotated[NamesQuery, Query()]) -> Response:
     page = await engine.bindings(limit=query.limit, cursor=query.cursor)
     return paged(shapes.Bindings([views.binding(row) for row in page.items]), page.cursor)
 
@@ -53,14 +54,14 @@ async def list_bindings(engine: InEngine, query: Annotated[PageQuery, Query()]) 
 @router.get(
     "/reactor-bindings/{name}", **documented("Get a reactor binding", answer=shapes.BindingView, problems=(404,))
 )
-async def get(engine: InEngine, name: str) -> Response:
+async def get(engine: InEngine, name: NamePath) -> Response:
     return answer(views.binding(await engine.binding(name)))
 
 
 @router.delete(
     "/reactor-bindings/{name}", **documented("Delete a reactor binding", answer=shapes.Deleted, problems=(404,))
 )
-async def delete(engine: InEngine, actor: Actor, name: str) -> Response:
+async def delete(engine: InEngine, actor: Actor, name: NamePath) -> Response:
     """Nothing new is told for it. What waits already is still told."""
     await engine.delete_binding(name, actor)
     return answer(shapes.Deleted())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Annotated
 
 from fastapi import APIRouter, Query, Request
@@ -11,7 +12,7 @@ from stdworker.engine.api import shapes, views
 from stdworker.engine.api.context import InEngine, PathRef, answer, now_ms, paged
 from stdworker.engine.api.openapi import PAGED, documented
 from stdworker.engine.api.problems import Refused
-from stdworker.engine.api.queries import LIMIT_MAX, GraphQuery, PageQuery, RootsQuery, SubgraphQuery, WaitQuery
+from stdworker.engine.api.queries import CURSOR, LIMIT_MAX, GraphQuery, PageQuery, RootsQuery, SubgraphQuery, WaitQuery
 from stdworker.engine.api.wait import Waiting
 from stdworker.engine.reconcile import Engine
 from stdworker.engine.store.records import ResourceFilter, ResourceRecord
@@ -60,7 +61,7 @@ async def events(engine: InEngine, ref: PathRef, query: Annotated[PageQuery, Que
 def _sequence(cursor: str | None) -> int:
     if cursor is None:
         return 0
-    if not cursor.isascii() or not cursor.isdigit():
+    if not re.fullmatch(CURSOR, cursor):
         raise Refused(400, "bad_cursor", f"query/cursor: {cursor!r} is not a cursor of this list")
     return int(cursor)
 
@@ -128,7 +129,7 @@ async def explain(engine: InEngine, ref: PathRef) -> Response:
     "/wait",
     **documented(
         "Wait until a resource is ready, synced or deleted",
-        answer=shapes.ResourceView,
+        answer=(shapes.ResourceView, shapes.Deleted),
         problems=(404, 408, 409, 422),
     ),
 )

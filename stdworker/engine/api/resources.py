@@ -32,7 +32,7 @@ EXAMPLE = {
     "/resources",
     **documented(
         "Declare a resource",
-        answer=shapes.ResourceView,
+        answer=(shapes.ResourceView, shapes.DryRun),
         also={201: shapes.ResourceView},
         headers=APPLIED,
         body=shapes.ResourceBody,
@@ -46,11 +46,13 @@ async def apply(
     request: Request,
     query: Annotated[ApplyQuery, Query()],
     if_match: etags.IfMatch = None,
+    if_none_match: etags.IfNew = None,
 ) -> Response:
     """With `dryRun=true` nothing is stored and the answer is a `DryRun`."""
     body = await bodies.read(request, bodies.RESOURCE_BYTES_MAX)
     document = declarations.resource(bodies.decode(body, shapes.ResourceBody))
     document.only_if = etags.named(if_match)
+    document.only_new = etags.asks_for_new(if_none_match)
     before = await _current(engine, document) if query.dry_run else None
     (applied,) = await engine.apply([document], actor, dry_run=query.dry_run)
     if isinstance(applied, RequestError):
@@ -152,7 +154,12 @@ async def unquarantine(engine: InEngine, actor: Actor, ref: PathRef) -> Response
 
 @router.get(
     "/raw/resources/{kind}/{name}/status",
-    **documented("The status as it was reported, token by token", answer={}, problems=(404,)),
+    **documented(
+        "The status as it was reported, token by token",
+        answer={},
+        answer_example={"greeting": "Hello"},
+        problems=(404,),
+    ),
 )
 async def raw_status(engine: InEngine, ref: PathRef) -> Response:
     status = (await engine.get(ref)).status

@@ -104,6 +104,8 @@ def _apply(
     known = uow.by_ref.get(ref) or fresh.get(ref)
     if document.only_if is not None:
         _check_revision(ref, known, document.only_if)
+    if document.only_new and known is not None:
+        raise Conflict(f"there is a {ref} already", code="precondition")
     config = _config(document, known, kind.pair, pairs)
     if known is None:
         node = _new(uow, document, kind, spec or "{}", config)

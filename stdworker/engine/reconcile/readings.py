@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -42,6 +43,8 @@ from stdworker.model.task import Lease
 PAGE_MAX = 1_000
 NUMBER_MAX = 1 << 62
 DELIVERIES_COUNTED_MAX = 100_000
+
+_CURSOR = re.compile(r"[0-9]{1,18}")
 
 
 def get(db: Connection, ref: Ref) -> ResourceRecord:
@@ -193,8 +196,8 @@ def _bounded(limit: int) -> int:
 
 
 def _number(cursor: str) -> int:
-    if not cursor.isascii() or not cursor.isdigit():
-        raise Invalid(f"{cursor!r} is not a cursor", [("/cursor", "not one that a list answered")])
+    if not _CURSOR.fullmatch(cursor):
+        raise Invalid(f"query/cursor: {cursor!r} is not a cursor of this list", code="bad_cursor")
     return int(cursor)
 
 

@@ -119,6 +119,7 @@ class ApplyDocument:
     provider_config_ref: str | Unset | None = UNSET
     only_if: Sequence[str] | None = None
     """Revisions of which the stored resource must have one; none given is any, as long as it is there."""
+    only_new: bool = False
 
 
 @dataclass(slots=True)

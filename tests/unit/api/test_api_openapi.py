@@ -6,6 +6,7 @@ import re
 import jsonschema
 import pytest
 
+from stdworker.engine.api import examples
 from stdworker.errors import StoreUnavailable
 
 pytestmark = pytest.mark.anyio
@@ -40,7 +41,7 @@ def refs(value):
 
 
 async def test_every_reference_leads_somewhere(document):
-    known = {f"#/components/schemas/{name}" for name in document["components"]["schemas"]}
+    known = {f"#/components/{what}/{name}" for what, named in document["components"].items() for name in named}
     assert set(refs(document)) <= known
 
 
@@ -49,6 +50,58 @@ async def test_every_operation_has_a_summary_and_every_write_with_a_body_an_exam
     bodies = [o[2]["requestBody"]["content"] for o in operations(document) if "requestBody" in o[2]]
     assert len(bodies) >= 5
     assert [b for b in bodies if not all("example" in content for content in b.values())] == []
+
+
+def answers(document):
+    """Each documented answer with content: (path, method, status, media type, content)."""
+    for path, method, operation in operations(document):
+        for status, response in operation["responses"].items():
+            response = (
+                document["components"]["responses"][response["$ref"].rpartition("/")[2]]
+                if "$ref" in response
+                else response
+            )
+            for media_type, content in response.get("content", {}).items():
+                yield path, method, status, media_type, content
+
+
+async def test_every_documented_answer_has_an_example_of_its_shape(document):
+    checked = 0
+    for path, method, status, _, content in answers(document):
+        where = f"{method} {path} {status}"
+        assert "example" in content, f"{where}: add one to stdworker/engine/api/examples.py"
+        schema = content["schema"] | {"components": document["components"]}
+        found = [error.message for error in jsonschema.Draft202012Validator(schema).iter_errors(content["example"])]
+        assert found == [], where
+        checked += 1
+    assert checked > 100
+
+
+async def test_every_refusal_is_a_problem_with_its_status(document):
+    refusals = [a for a in answers(document) if int(a[2]) >= 400]
+    assert {a[3] for a in refusals} == {"application/problem+json"}
+    assert [a[:3] for a in refusals if a[4]["example"]["status"] != int(a[2])] == []
+    for _, _, operation in operations(document):
+        assert {"403", "421", "429", "503"} <= operation["responses"].keys()
+        assert "requestBody" not in operation or {"400", "413", "415", "422"} <= operation["responses"].keys()
+
+
+async def test_examples_have_all_that_a_live_answer_has(document, api):
+    """An example that leaves out what is new is an old one."""
+    await api.put("/kinds/greeter/manifest", json=examples.MANIFEST)
+    shown = {
+        "ResourceView": await api.post(
+            "/resources", json={"kind": "greeter", "kind_version": 1, "name": "ada", "spec": {"name": "Ada"}}
+        ),
+        "OperationView": await api.post("/resources/greeter/ada/ops", json={"verb": "greet"}),
+        "PolicyView": await api.get("/kinds/greeter/versions/1/config"),
+        "KindSchema": await api.get("/kinds/greeter/schema"),
+        "VersionView": await api.get("/version"),
+        "Graph": await api.get("/resources/greeter/ada/graph"),
+        "ChildrenView": await api.get("/resources/greeter/ada/children"),
+    }
+    for name, answer in shown.items():
+        assert answer.json().keys() == examples.ANSWERS[name].keys(), name
 
 
 async def test_every_example_is_accepted(document, api):
