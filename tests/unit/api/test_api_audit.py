@@ -16,11 +16,21 @@ MANIFEST = {
         {"name": "greet", "trigger": "operation", "verb": "greet", "emits": ["operationOutput"]},
     ],
 }
+PAGER = {
+    "kind": "pager",
+    "kind_version": 1,
+    "reactions": [{"name": "page", "trigger": "reactor", "emits": ["sideEffect"]}],
+}
+BINDING = {"name": "b", "watch_kind": "leaf", "transition": "failed", "reactor": "pager"}
 BROKEN = MANIFEST | {"spec_schema": {"type": "object"}}
 WHO = "anonymous@127.0.0.1"
 
 CHANGES = [
     ("PUT", "/kinds/leaf/manifest", MANIFEST, "KindPublished", ("leaf", None)),
+    ("PUT", "/kinds/pager/manifest", PAGER, "KindPublished", ("pager", None)),
+    ("POST", "/reactor-bindings", BINDING, "BindingCreated", ("pager", "b")),
+    ("POST", "/reactor-bindings", BINDING | {"enabled": False}, "BindingChanged", ("pager", "b")),
+    ("DELETE", "/reactor-bindings/b", None, "BindingDeleted", ("pager", "b")),
     ("PUT", "/kinds/leaf/versions/1/config", {"max_inflight": 3}, "KindPolicyChanged", ("leaf", None)),
     ("POST", "/providerconfigs", CONFIG, "ConfigCreated", ("leaf", "main")),
     ("POST", "/providerconfigs", CONFIG | {"is_default": True}, "ConfigChanged", ("leaf", "main")),
@@ -28,6 +38,9 @@ CHANGES = [
     ("POST", "/resources", LEAF | {"labels": {"a": "b"}}, "Created", ("leaf", "a")),
     ("POST", "/resources", LEAF | {"labels": {"a": "c"}}, "LabelsChanged", ("leaf", "a")),
     ("POST", "/resources", LEAF | {"spec": {"size": 2}, "labels": {}}, "SpecChanged", ("leaf", "a")),
+    ("POST", "/resources/leaf/a/rollback", {"generation": 1}, "RolledBack", ("leaf", "a")),
+    ("POST", "/resources/leaf/a/quarantine", None, "Quarantined", ("leaf", "a")),
+    ("POST", "/resources/leaf/a/unquarantine", None, "Unquarantined", ("leaf", "a")),
     ("POST", "/resources/leaf/a/reconcile", None, "ReconcileRequested", ("leaf", "a")),
     ("POST", "/resources/leaf/a/ops", {"verb": "greet"}, "OperationRequested", ("leaf", "a")),
     ("PUT", "/kinds/leaf/manifest?force=true", BROKEN, "KindForced", ("leaf", None)),
@@ -104,7 +117,7 @@ async def test_the_audit_is_read_page_by_page(api, engine):
         if cursor is None:
             break
     assert [e for page in pages for e in page] == whole
-    assert [len(page) for page in pages] == [4, 4, 4, 3]
+    assert [len(page) for page in pages] == [4, 4, 4, 4, 4, 2]
 
 
 @pytest.mark.parametrize("since", ["yesterday", "2026-01-31", "2026-13-01T00:00:00Z", "1700000000", ""])
