@@ -32,7 +32,9 @@ class Server:
         self._resources = contextlib.AsyncExitStack()
 
     async def __aenter__(self) -> Server:
-        """Raises SettingsError for an address that can't be had, StoreError for a store that can't be opened."""
+        """Raises SettingsError for an address that can't be had and for TLS files that can't be used, StoreError for
+        a store that can't be opened.
+        """
         async with contextlib.AsyncExitStack() as opening:
             await self._open(opening)
             self._resources = opening.pop_all()
@@ -43,6 +45,8 @@ class Server:
 
     async def _open(self, opening: contextlib.AsyncExitStack) -> None:
         settings = self._settings
+        if settings.tls:
+            settings.tls.context()
         variable, (self._host, port) = http_address(settings)
         self._listener = opening.enter_context(listen(variable, self._host, port))
         self._engine = await Engine.open(settings.database_url, engine_options(settings), read_url=settings.read_url)

@@ -74,7 +74,7 @@ class ServerTls:
 
     def _read(self) -> tuple[ssl.SSLContext, Pems]:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        context.load_cert_chain(self.cert_file, self.key_file)
+        context.load_cert_chain(self.cert_file, self.key_file, password="")  # else OpenSSL asks at the terminal
         if self.client_ca_file:
             context.load_verify_locations(self.client_ca_file)
             context.verify_mode = ssl.CERT_REQUIRED
