@@ -84,6 +84,9 @@ class Waiting:
 
     async def too_late(self, record: ResourceRecord) -> Refused:
         """With what weighs most of all that stands in the way."""
-        reasons = (await self.engine.explain(self.ref)).reasons
         told = f"{self.ref} is {record.phase}, not {self.condition}"
+        try:
+            reasons = (await self.engine.explain(self.ref)).reasons
+        except NotFound:  # it went at this moment
+            reasons = []
         return Refused(408, "timeout", f"{told}: {reasons[0].message}" if reasons else told)

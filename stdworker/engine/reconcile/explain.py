@@ -147,7 +147,7 @@ def _gated(look: Look) -> Iterator[Reason]:
     for edge in incoming:
         if (source := sources.get(edge.dependency_id)) is None:
             continue
-        if not state.is_synced(source):
+        if not state.is_synced(source) or state.is_deleting(source):
             told = f"it waits for {source.ref}, which {gates.why_unsynced(source)}"
             yield Reason("waits_for_dependency", told, f"conctl explain {source.ref}", source.ref)
             continue

@@ -2,10 +2,12 @@
 
 import pytest
 
+from stdworker.cli.explain_layers import explain_layers
 from stdworker.engine.store.records import MemberRecord, ServedRecord, WorkerRecord
 from stdworker.errors import NotFound, Retry, Terminal
 from stdworker.model.json_text import dumps
 from stdworker.model.kind import KindVersion, Stage
+from stdworker.model.layers import DEFAULT, OVERRIDE
 from stdworker.model.outcome import Condition, Outcome
 from tests.unit.engine.conftest import BROKER, COMPOSE, reaction
 
@@ -384,3 +386,13 @@ def test_without_any_config_there_is_none_to_tell(world):
     world.apply("leaf", "a")
     told = explained(world, "leaf/a").config
     assert (told.names, told.leaves, told.spec, told.bundle) == ({}, [], None, None)
+
+
+def test_the_layers_are_those_that_the_worker_explains(world):
+    default = {"timeout_seconds": 5, "settings": {"a": [1], "b": {"token": "s3cret"}}, "limits": {"depth": 9}}
+    own = {"settings": {"a": [2], "b": {"c": 1}}, "limits": {}}
+    config(world, "base", default, is_default=True)
+    config(world, "own", own)
+    world.apply("leaf", "a", provider_config_ref="own")
+    of_worker = explain_layers(None, dumps(default), dumps(own), program="x", is_sealed=False).leaves
+    assert explained(world, "leaf/a").config.leaves == [leaf for leaf in of_worker if leaf.layer in (DEFAULT, OVERRIDE)]
