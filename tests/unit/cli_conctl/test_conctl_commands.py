@@ -167,6 +167,8 @@ Age:        0s, changed 0s ago
 Failure:    no such bucket (not tried again)
 UID:        …
 
+Not Ready because:
+  it failed and is not tried again: no such bucket
 Labels:
   test: page
 Spec:
