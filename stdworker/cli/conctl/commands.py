@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,16 +14,16 @@ from stdworker.cli.conctl import output as output
 from stdworker.cli.conctl import reactors
 from stdworker.cli.conctl import show as show
 from stdworker.cli.conctl.apply import Applying, Results
-from stdworker.cli.conctl.arguments import DEAD_LETTER, MEMBER, Session, label_of, path_of, shared, target_of, type_name
+from stdworker.cli.conctl.arguments import DEAD_LETTER, Session, path_of, shared, target_of, type_name
 from stdworker.cli.conctl.client import Client, Failed, Listing, given
-from stdworker.cli.conctl.cluster import cluster as show_cluster
 from stdworker.cli.conctl.completion import complete_resource, complete_target
 from stdworker.cli.conctl.declaring import diff, edit, sync
 from stdworker.cli.conctl.explain import explain
 from stdworker.cli.conctl.history import history, quarantine, rollback, unquarantine
-from stdworker.cli.conctl.items import BINDING, CONFIG, KIND, RESOURCE, load, ordered, program_items
+from stdworker.cli.conctl.items import CONFIG, RESOURCE, load, ordered, program_items
+from stdworker.cli.conctl.listing import filters_of, list_members, list_things, print_list
 from stdworker.cli.conctl.run import ask, await_end, json_input, show_operation
-from stdworker.cli.conctl.tables import print_pages, table
+from stdworker.cli.conctl.tables import table
 from stdworker.cli.conctl.wait import wait_for
 from stdworker.cli.conctl.watch import Watching, line_of
 from stdworker.cli.ending import CommandLine
@@ -181,95 +181,7 @@ def get(session: Session, target: Sequence[str], kind_version: int, reveal: bool
 def list_(session: Session, listed: str, everything: bool, limit: int, **filters: Any) -> None:
     """List resources (those that nobody owns, unless -A), or the things of another type."""
     with session.client() as client:
-        if listed == MEMBER:
-            _list_members(session, client)
-        elif listed == KIND:
-            _list_kinds(session, client, filters)
-        elif listed == CONFIG:
-            _list_configs(session, client, limit, filters)
-        elif listed == BINDING:
-            _list_bindings(session, client, limit, filters)
-        elif listed == DEAD_LETTER:
-            _list_dead_letters(session, client, limit)
-        else:
-            _list_resources(session, client, everything, limit, filters)
-
-
-def _list_resources(session: Session, client: Client, everything: bool, limit: int, filters: dict[str, Any]) -> None:
-    query = _filters(filters)
-    roots = not (everything or filters["owners"])
-    path, member = ("/resources/roots", "roots") if roots else ("/resources", "resources")
-    found = Listing(client, path, member, query, limit)
-    headings = show.ROOT_HEADINGS if roots else show.RESOURCE_HEADINGS
-    _print_list(session, "resources", found, headings, show.resource_row, lambda r: f"{r['kind']}/{r['name']}")
-
-
-def _filters(filters: dict[str, Any]) -> dict[str, Any]:
-    return {
-        "kind": filters["kinds"],
-        "phase": filters["phases"],
-        "owner": filters["owners"],
-        "name": filters["name"],
-        "label": [label_of(label) for label in filters["labels"]],
-    }
-
-
-def _list_kinds(session: Session, client: Client, filters: dict[str, Any]) -> None:
-    found = Listing(client, "/kinds/manifests", "manifests", {}, chosen=_chosen(filters, "kind"))
-    headings = ("KIND", "VERSION", "REACTIONS", "DESCRIPTION")
-    _print_list(session, "manifests", found, headings, _kind_row, lambda m: f"{m['kind']}@{m.get('kind_version', 1)}")
-
-
-def _chosen(filters: dict[str, Any], named: str, *, kind: str = "kind") -> Callable[[Mapping[str, Any]], bool]:
-    """Who is meant, by labels, kind and a part of the name: what the engine does for resources alone."""
-    labels = [label_of(label).split(":", 1) for label in filters["labels"]]
-    return lambda item: (
-        all(item.get("labels", {}).get(key) == value for key, value in labels)
-        and (not filters["kinds"] or item[kind] in filters["kinds"])
-        and filters["name"] in item[named]
-    )
-
-
-def _kind_row(manifest: dict[str, Any]) -> list[Any]:
-    reactions = ", ".join(reaction["name"] for reaction in manifest.get("reactions", []))
-    return [manifest["kind"], str(manifest.get("kind_version", 1)), reactions, manifest.get("description") or ""]
-
-
-def _list_configs(session: Session, client: Client, limit: int, filters: dict[str, Any]) -> None:
-    found = Listing(client, "/providerconfigs", "providerconfigs", {}, limit, chosen=_chosen(filters, "name"))
-    headings = ("NAME", "KIND", "VERSION", "DEFAULT", "BUNDLE", "AGE")
-    _print_list(session, "providerconfigs", found, headings, _config_row, lambda config: config["name"])
-
-
-def _config_row(config: dict[str, Any]) -> list[Any]:
-    default = "yes" if config["is_default"] else "no"
-    bundle = f"{config['data_bytes']} B" if config["data_bytes"] else "-"
-    age = output.age(config["created_at"])
-    return [config["name"], config["kind"], str(config["kind_version"]), default, bundle, age]
-
-
-def _list_bindings(session: Session, client: Client, limit: int, filters: dict[str, Any]) -> None:
-    chosen = _chosen(filters, "name", kind="watch_kind")
-    found = Listing(client, "/reactor-bindings", "reactor_bindings", {}, limit, chosen=chosen)
-    headings, row = reactors.BINDING_HEADINGS, reactors.binding_row
-    _print_list(session, "reactor_bindings", found, headings, row, lambda binding: binding["name"])
-
-
-def _list_dead_letters(session: Session, client: Client, limit: int) -> None:
-    found = Listing(client, "/dead-letters", "dead_letters", {}, limit)
-    headings, row = reactors.DEAD_LETTER_HEADINGS, reactors.dead_letter_row
-    _print_list(session, "dead_letters", found, headings, row, lambda letter: str(letter["id"]))
-
-
-def _list_members(session: Session, client: Client) -> None:
-    document = client.document("/cluster-members")
-    members = loads(document)["members"]
-    if session.is_table:
-        show_cluster(members)
-    elif session.output == "name":
-        click.echo("\n".join(member["member_id"] for member in members))
-    else:
-        output.print_document(document, session.output)
+        list_things(session, client, listed, limit, filters, everything=everything)
 
 
 @cli.command(epilog="Example: conctl cluster")
@@ -277,31 +189,7 @@ def _list_members(session: Session, client: Client) -> None:
 def cluster(session: Session) -> None:
     """Show the engine's processes, their workers, and which kinds these take."""
     with session.client() as client:
-        _list_members(session, client)
-
-
-def _print_list(
-    session: Session,
-    member: str,
-    found: Listing,
-    headings: Sequence[str],
-    row: Callable[[Any], list[Any]],
-    name: Callable[[Any], str],
-) -> None:
-    """Each page as it comes: a list may be longer than what fits in memory."""
-    if session.output in ("json", "yaml"):
-        output.print_list(member, found.all(), session.output)
-    elif session.output == "name":
-        for item in found.all():
-            click.echo(name(loads(item)))
-    else:
-        print_pages(headings, _rows(found, row), f"No {member} found.")
-    if found.is_cut:
-        click.echo(f"(the first {found.limit}; --limit 0 shows all)", err=True)
-
-
-def _rows(found: Listing, row: Callable[[Any], list[Any]]) -> Iterator[list[list[Any]]]:
-    return ([row(loads(item)) for item in page] for page in found.pages())
+        list_members(session, client)
 
 
 @cli.command(epilog="Example: conctl describe greeter/ada")
@@ -343,7 +231,7 @@ def events(session: Session, resource: str, limit: int) -> None:
     with session.client() as client:
         found = Listing(client, f"{path_of(RESOURCE, resource)}/events", "events", {}, limit)
         headings = ("AGE", "TYPE", "REASON", "BY", "MESSAGE")
-        _print_list(session, "events", found, headings, lambda e: show.event_rows([e])[0], lambda e: e["type"])
+        print_list(session, "events", found, headings, lambda e: show.event_rows([e])[0], lambda e: e["type"])
 
 
 @cli.command(epilog="Example: conctl watch --kind greeter")
@@ -361,7 +249,7 @@ def watch(session: Session, resource: str | None, **filters: Any) -> None:
     """
     if session.output == "yaml":
         raise click.UsageError("this command has no --output yaml; --output json has the whole changes")
-    query = _filters(filters)
+    query = filters_of(filters)
     if resource and any(query.values()):
         raise click.UsageError("give a resource or filters, not both")
     path = f"{path_of(RESOURCE, resource)}/watch" if resource else "/watch"

@@ -128,6 +128,31 @@ def test_a_list_goes_through_all_pages(conctl):
         assert len(conctl("list", "--name", "many-", "-o", "name", "--limit", "5").stdout.split()) == 5
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("kinds", "--phase", "failed"),
+        ("pc", "--owner", "a/b"),
+        ("rb", "-A"),
+        ("cluster", "--name", "x"),
+        ("dl", "-l", "a=b"),
+    ],
+)
+def test_a_filter_that_a_type_has_not_is_refused_instead_of_passed_over(conctl, words):
+    done = conctl("list", *words)
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert "can't choose among things of the type" in done.stderr
+
+
+def test_kinds_and_configs_are_chosen_by_label_kind_and_name(conctl):
+    text = f"kind: chosen\nkind_version: 1\nlabels: {{team: a}}\n{REACTIONS}default_config: {{}}\n"
+    apply(conctl, text)
+    for listed, name in (("kinds", "chosen@1"), ("configs", "chosen")):
+        assert conctl("list", listed, "-o", "name", "-l", "team=a").stdout == f"{name}\n"
+        assert conctl("list", listed, "-o", "name", "--kind", "chosen", "--name", "hose").stdout == f"{name}\n"
+        assert conctl("list", listed, "-l", "team=b").stderr.startswith("No ")
+
+
 def test_a_list_that_is_cut_says_so(conctl):
     apply(conctl, leaf("cut-1") + "---\n" + leaf("cut-2"))
     assert "--limit 0 shows all" in conctl("list", "--name", "cut-", "--limit", "1").stderr
