@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import os
 import tempfile
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
+from bench import postgres
 from bench.figure import Figure
+from stdworker.cli.collector import spare_the_collector
 from stdworker.engine.reconcile import Engine
 from stdworker.engine.store.records import ApplyDocument, Settlement, Want
 from stdworker.model.json_text import RawJson
@@ -25,7 +26,6 @@ CHILDREN = {"small": 500, "full": 10_000}
 CHUNK = 1_000
 IN_FLIGHT = 400
 BATCH = 100
-POSTGRES_URL = "BENCH_POSTGRES_URL"
 
 _LEAF, _GROUP = KindVersion("leaf"), KindVersion("group")
 _WORK = {"name": "make", "trigger": "specChange", "emits": ["status", "conditions"]}
@@ -33,12 +33,14 @@ _PLAN = {"name": "plan", "trigger": "specChange", "emits": ["children", "edges",
 
 
 async def run(size: str) -> list[Figure]:
+    spare_the_collector()  # as `converge serve` does
     figures = []
     with tempfile.TemporaryDirectory() as folder:
         figures += await _measure(f"sqlite:///{folder}/bench.db", "sqlite", size)
-    url = os.environ.get(POSTGRES_URL)
-    if url:
-        figures += await _measure(url, "postgres", size)
+    with postgres.server() as server:
+        if server:
+            with server.database() as url:
+                figures += await _measure(url, "postgres", size)
     return figures
 
 

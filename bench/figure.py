@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import operator
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 
@@ -14,3 +16,16 @@ class Figure:
     unit: str
     budget: str = ""
     ok: bool | None = None
+
+
+def at_least(name: str, value: float, unit: str, least: float) -> Figure:
+    return Figure(name, value, unit, f"≥ {least:,g}", value >= least)
+
+
+def at_most(name: str, value: float, unit: str, most: float) -> Figure:
+    return Figure(name, value, unit, f"≤ {most:,g}", value <= most)
+
+
+def median(rounds: Sequence[Figure]) -> Figure:
+    """The figure in the middle of those of several rounds."""
+    return sorted(rounds, key=operator.attrgetter("value"))[len(rounds) // 2]

@@ -5,17 +5,12 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-import secrets
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from urllib.parse import urlsplit
-
-import psycopg
-from psycopg import sql
 
 BIN = Path(sys.executable).parent
 READY = re.compile(r"ready: REST and docs on (\S+), broker on (\S+), store")
@@ -38,6 +33,11 @@ class Process:
         """User and system time of the process itself, without its children."""
         fields = Path(f"/proc/{self._process.pid}/stat").read_text().rpartition(")")[2].split()
         return (int(fields[11]) + int(fields[12])) / _TICKS
+
+    def memory_mib(self) -> float:
+        """What it holds in memory now."""
+        status = Path(f"/proc/{self._process.pid}/status").read_text()
+        return int(status.partition("VmRSS:")[2].split()[0]) / 1024
 
     def check(self) -> None:
         """Raises RuntimeError when the process has ended."""
@@ -75,10 +75,14 @@ class System:
         return found.group(1), found.group(2)
 
     def start_worker(self, command: list[str], **variables: str) -> Process:
-        log = self.folder / f"worker-{len(self.workers)}.log"
+        log = self.folder / "worker.log"
         worker = Process(command, self.folder, log, {"BROKER_ADDR": self.broker, "LOG_LEVEL": "warn", **variables})
         self.workers.append(worker)
         return worker
+
+    def stop_worker(self, worker: Process) -> None:
+        worker.stop()
+        self.workers.remove(worker)
 
     def check(self) -> None:
         for process in (self.engine, *self.workers):
@@ -98,15 +102,3 @@ def system(database_url: str = "") -> Iterator[System]:
             yield running
         finally:
             running.stop()
-
-
-@contextlib.contextmanager
-def postgres_database(server: str) -> Iterator[str]:
-    """A new database on a Postgres server, dropped afterwards; its URL."""
-    name = f"bench_{secrets.token_hex(6)}"
-    with psycopg.connect(server, autocommit=True) as connection:
-        connection.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))
-        try:
-            yield urlsplit(server)._replace(path=f"/{name}").geturl()
-        finally:
-            connection.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(sql.Identifier(name)))
