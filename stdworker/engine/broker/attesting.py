@@ -62,9 +62,11 @@ class Attester:
     async def attest(self, session: Session, leases: Iterable[Lease]) -> None:
         """Write the signs of life, which moves the leases to this broker; cancel what is void.
 
-        A result may have overtaken its heartbeat: what is being settled is neither alive nor adopted again.
+        A result may have overtaken its heartbeat: what is being settled is neither alive nor adopted again, and
+        what its worker is about to be told settled is no news to it.
         """
-        named = [lease for lease in leases if lease.token not in session.settling]
+        told = session.outbox.will_tell_settled
+        named = [lease for lease in leases if lease.token not in session.settling and not told(lease)]
         held = set(session.running)
         void = set(await self._engine.attest(named, self._broker, session.worker))
         for lease in named:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Iterable
+from itertools import islice
 
 from stdworker.model.config import ProviderConfig
 from stdworker.model.kind import KindVersion
@@ -15,6 +16,8 @@ from stdworker.wire.generated import worker_pb2 as pb
 BATCH_TASKS_MAX = 256
 BATCH_BYTES_MAX = 1024 * 1024  # of tasks in one frame; a larger task travels alone
 BATCH_LEASES_MAX = 4_096
+SETTLED_SECONDS = 0.02  # a worker only forgets what it is told settled: that waits for more, one frame for many
+SETTLED_AT_ONCE = 256
 BACKLOG_MAX = 20_000  # entries; a worker that doesn't read isn't read from either
 
 
@@ -31,7 +34,8 @@ class Outbox:
         self._configs: dict[KindVersion, ProviderConfig] = {}
         self._tasks: deque[tuple[pb.StageTask, int]] = deque()
         self._cancels: dict[Lease, str] = {}
-        self._settled: deque[Lease] = deque()
+        self._settled: dict[Lease, None] = {}
+        self._patience: asyncio.TimerHandle | None = None
         self._drain: str | None = None
         self._alive = False
         self._written = asyncio.Event()
@@ -53,9 +57,23 @@ class Outbox:
             self._changed()
 
     def put_settled(self, leases: Iterable[Lease]) -> None:
-        if "settled" in self.extensions:
-            self._settled.extend(leases)
-            self._changed()
+        """Told soon, together with what is settled until then."""
+        if "settled" not in self.extensions:
+            return
+        self._settled.update(dict.fromkeys(leases))
+        if len(self._settled) >= SETTLED_AT_ONCE or self.closed:
+            self._tell_settled()
+        elif self._patience is None:
+            self._patience = asyncio.get_running_loop().call_later(SETTLED_SECONDS, self._tell_settled)
+
+    def will_tell_settled(self, lease: Lease) -> bool:
+        return lease in self._settled
+
+    def _tell_settled(self) -> None:
+        if self._patience is not None:
+            self._patience.cancel()
+            self._patience = None
+        self._changed()
 
     def put_drain(self, reason: str) -> None:
         if "drain" in self.extensions:
@@ -70,7 +88,7 @@ class Outbox:
     def close(self) -> None:
         """Let the writer finish what waits, then end."""
         self.closed = True
-        self._changed()
+        self._tell_settled()
 
     async def next(self) -> pb.WorkStreamServerMsg | None:
         """The next frame, waiting for one; None once closed and empty."""
@@ -112,7 +130,7 @@ class Outbox:
             return pb.WorkStreamServerMsg(
                 cancel=pb.CancelTask(lease_token=lease.token, claim_epoch=lease.epoch, reason=reason)
             )
-        if self._settled:
+        if self._settled and self._patience is None:
             return self._take_settled()
         if self._alive:
             self._alive = False
@@ -134,7 +152,9 @@ class Outbox:
         return frame
 
     def _take_settled(self) -> pb.WorkStreamServerMsg:
-        leases = [self._settled.popleft() for _ in range(min(len(self._settled), BATCH_LEASES_MAX))]
+        leases = list(islice(self._settled, BATCH_LEASES_MAX))
+        for lease in leases:
+            del self._settled[lease]
         return pb.WorkStreamServerMsg(
             settled=pb.Settled(
                 lease_token=[lease.token for lease in leases], claim_epoch=[lease.epoch for lease in leases]

@@ -86,3 +86,16 @@ async def test_a_valid_lease_that_the_stream_did_not_hold_is_adopted(session):
     await life.tick()
 
     assert adopted == [LEASE]
+
+
+async def test_a_heartbeat_that_names_what_is_settled_and_not_told_yet_cancels_nothing():
+    session = Session(Subscription("w", {LEAF: 1}, 1, extensions=frozenset({"cancel", "settled"})), now=0.0)
+    session.outbox.put_settled([LEASE])
+    life = attester(Store(valid=False), [])
+    life.heard(session, [LEASE])
+
+    await life.tick()
+    session.outbox.close()
+
+    assert (await session.outbox.next()).WhichOneof("body") == "settled"
+    assert await session.outbox.next() is None
