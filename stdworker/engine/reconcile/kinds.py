@@ -103,7 +103,7 @@ class Kind:
             Stage.DELETE: self.deleter,
         }
 
-    @property
+    @cached_property
     def composes(self) -> bool:
         return self.composer is not None or self.recomposer is not None
 
@@ -123,17 +123,17 @@ class Kind:
         name = self.manifest.finalizer_name or self.deleter.finalizer
         return [name] if name else []
 
-    @property
+    @cached_property
     def works_at_resync(self) -> bool:
         return self.worker is not None or (self.resyncer is not None and not self.resyncer.composes)
 
-    @property
+    @cached_property
     def composes_at_resync(self) -> bool:
         """When its policy says so, or it has a reaction for it (decision 9)."""
         own = self.resyncer is not None and self.resyncer.composes
         return own or (self.composes and self.policy.resync_recomposes)
 
-    @property
+    @cached_property
     def resync_seconds(self) -> int:
         """After how long a settled resource runs again; 0: never, also when nothing would run."""
         return self.policy.resync_interval_seconds if self.works_at_resync or self.composes_at_resync else 0

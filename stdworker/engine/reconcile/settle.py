@@ -7,6 +7,7 @@ generation was superseded still stores what it saw.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 
 from stdworker.engine.reconcile import compose, conditions, deliver, documents, operate, resync, retry, schedule, state
@@ -221,8 +222,13 @@ def _emits(kind: Kind, row: TaskRow, stage: Stage) -> frozenset[Emit]:
     return reaction.emits if reaction is not None else frozenset()
 
 
+@functools.cache
+def _undeclared(emits: frozenset[Emit]) -> frozenset[Emit]:
+    return _OUTCOME_EMITS - emits
+
+
 def _warn_of_dropped(uow: UnitOfWork, node: Node, outcome: Outcome, emits: frozenset[Emit]) -> None:
-    dropped = [emit for emit in _OUTCOME_EMITS - emits if getattr(outcome, emit)]
+    dropped = [emit for emit in _undeclared(emits) if getattr(outcome, emit)]
     if outcome.output is not None:
         dropped.append(Emit.OPERATION_OUTPUT)
     if dropped:

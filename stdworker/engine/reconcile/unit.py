@@ -8,7 +8,7 @@ for each kind of change, whatever the number of rows.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -64,6 +64,7 @@ class UnitOfWork:
     """Something was left for the consumer of rechecks, or for the next tick."""
     nodes: dict[int, Node] = field(default_factory=dict)
     by_ref: dict[Ref, Node] = field(default_factory=dict)
+    """Those that were loaded whole, or made."""
     tasks: dict[int, TaskRow] = field(default_factory=dict)
     _before: dict[int, _Before] = field(default_factory=dict)
     _fresh: dict[int, Node] = field(default_factory=dict)
@@ -90,8 +91,7 @@ class UnitOfWork:
 
     def lock_named(self, refs: Iterable[Ref]) -> None:
         """Load nodes by name into `by_ref`."""
-        missing = {ref for ref in refs if ref not in self.by_ref or not self.by_ref[ref].whole}
-        if missing:
+        if missing := {ref for ref in refs if ref not in self.by_ref}:
             for node in nodes.lock_named(self.db, missing):
                 self._adopt(node)
 
@@ -127,9 +127,11 @@ class UnitOfWork:
                 if name != "status" or node.id not in self._reported:
                     setattr(known, name, getattr(node, name))
             known.whole = True
+            self.by_ref[known.ref] = known
             return known
         self.nodes[node.id] = node
-        self.by_ref[node.ref] = node
+        if node.whole:
+            self.by_ref[node.ref] = node
         self._before[node.id] = _standing(node)
         return node
 
@@ -210,7 +212,8 @@ class UnitOfWork:
     def forget(self, gone: Collection[Node]) -> None:
         """Nodes were removed from the store."""
         for node in gone:
-            del self.nodes[node.id], self.by_ref[node.ref]
+            del self.nodes[node.id]
+            self.by_ref.pop(node.ref, None)
             for pending in (self._dirty, self._documents, self._labels, self._requests):
                 pending.pop(node.id, None)
             self._hint_change(node)
@@ -287,7 +290,7 @@ class UnitOfWork:
             told.clear()
 
     def _note_changes(self) -> list[tuple[str, str, int]]:
-        counts: Counter[tuple[str, str]] = Counter()
+        moves: Counter[tuple[str, Phase | None, Phase]] = Counter()
         told = {event.uid for event in self._events}
         for node in self._dirty.values():
             state.fold(node)
@@ -298,14 +301,11 @@ class UnitOfWork:
             for crossed in crossings.between(node, before and before[0], after[0], before[4] if before else 0):
                 self.cross(node, crossed)
             self._note_transition(node, before, after, is_told=node.uid in told)
-            if before is None or before[0] is not after[0]:
-                counts[node.kind, after[0]] += 1
-                if before is not None:
-                    counts[node.kind, before[0]] -= 1
+            moves[node.kind, before and before[0], after[0]] += 1
             if node.owner_id is not None and self._matters_above(node, before, after):
                 self._rechecks.add((edges.SOURCE, node.id))
             self._hint_change(node)
-        return [(kind, phase, change) for (kind, phase), change in counts.items() if change]
+        return _phase_counts(moves)
 
     def _note_transition(self, node: Node, before: _Before | None, after: _Before, *, is_told: bool) -> None:
         """Events of what is to be seen from outside, and that no decision told."""
@@ -353,6 +353,16 @@ class UnitOfWork:
             for row in self._tasks_saved.values():
                 if row.claimed_by is None and not row.held and row.position <= until(self.now_ms):
                     self.hint("work", row.pair)
+
+
+def _phase_counts(moves: Mapping[tuple[str, Phase | None, Phase], int]) -> list[tuple[str, str, int]]:
+    """By how much the number of resources in each phase changed."""
+    counts: Counter[tuple[str, str]] = Counter()
+    for (kind, before, after), resources in moves.items():
+        counts[kind, after] += resources
+        if before is not None:
+            counts[kind, before] -= resources
+    return [(kind, phase, change) for (kind, phase), change in counts.items() if change]
 
 
 def _standing(node: Node) -> _Before:

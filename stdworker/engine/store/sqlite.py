@@ -15,6 +15,7 @@ from stdworker.engine.store import migrate, sqlite_failures
 from stdworker.engine.store.contract import Row
 from stdworker.engine.store.sql import Write, bound, spell
 from stdworker.errors import StoreError
+from stdworker.model.kind import Phase, Stage
 
 BUSY_SECONDS = 10.0  # less than a request may take: whoever waits hears the reason
 MIGRATING_BUSY_SECONDS = 30.0
@@ -22,6 +23,12 @@ BUSY_LOOK_SECONDS = 0.005
 CACHE_KIB = 65_536
 TABLES_SHOWN = 3
 CHECKPOINT_PAGES = 16_000  # a commit moves the log only when `checkpoint` fell behind
+
+# The driver looks through every value that is no plain int, float or str for a way to adapt it, twice in vain: 0.3 µs.
+sqlite3.register_adapter(bool, int)
+sqlite3.register_adapter(type(None), lambda none: none)
+sqlite3.register_adapter(Phase, str.__str__)
+sqlite3.register_adapter(Stage, str.__str__)
 
 
 class _Spelling:
