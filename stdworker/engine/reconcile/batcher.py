@@ -68,6 +68,7 @@ class Batcher:
     source: str
     """Marks what this engine announces, so that it does not listen to itself."""
     health: Health = field(default_factory=Health)
+    commits: int = 0
     _loop: asyncio.AbstractEventLoop = field(default_factory=asyncio.get_running_loop)
     _pending: deque[Call] = field(default_factory=deque)
     _arrived: threading.Condition = field(default_factory=threading.Condition)
@@ -196,6 +197,7 @@ class Batcher:
             connection.rollback()
             return answers, set(), False
         connection.commit(encode(hints, self.source) if hints else "")
+        self.commits += 1
         # Who began to listen meanwhile may have read what was before the commit.
         hints |= {Hint(topic) for topic in self.watches.heard - heard}
         return answers, hints, follow_up

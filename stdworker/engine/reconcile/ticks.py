@@ -31,7 +31,7 @@ PRUNE_SECONDS = 60.0
 RESYNC_SECONDS = 0.5
 EXPIRE_SECONDS = 0.5
 CHECKPOINT_SECONDS = 0.5
-PRUNE_EVENTS_MAX = 10_000
+PRUNE_EVENTS_MAX = 2_000  # some milliseconds, for which everybody else waits
 SWEEPS_PER_WINDOW = 5
 
 
@@ -81,6 +81,7 @@ class Ticks:
         self._clock = clock
         self._reaper = Reaper(engine.options.liveness_seconds)
         self._stop = asyncio.Event()
+        self._checkpointed = -1
 
     async def run(self) -> None:
         async with asyncio.TaskGroup() as group:
@@ -141,7 +142,9 @@ class Ticks:
 
     async def checkpoint(self) -> float:
         """Beside the writer: in a commit the same would hold up everybody for tens of milliseconds."""
-        await self._engine.read(_checkpoint)
+        if self._checkpointed != self._batcher.commits:
+            self._checkpointed = self._batcher.commits
+            await self._engine.read(_checkpoint)
         return CHECKPOINT_SECONDS
 
     async def _repeat(self, tick: Callable[[], Awaitable[float]]) -> None:
