@@ -46,10 +46,10 @@ async def run(size: str) -> list[Figure]:
 
 async def _measure(url: str, store: str, size: str) -> list[Figure]:
     judged = store == "sqlite"
-    async with _engine(url) as engine:
-        applied = await _apply(engine, RESOURCES[size])
-        settled, cpu = await _drain(engine)
-    async with _engine(url) as engine:
+    async with opened(url) as engine:
+        applied = await apply(engine, RESOURCES[size])
+        settled, cpu = await drain(engine)
+    async with opened(url) as engine:
         composed = await _compose(engine, CHILDREN[size])
     return [
         Figure(f"{store}: apply", applied, "resources/s", "≥ 15,000", applied >= 15_000 if judged else None),
@@ -60,7 +60,7 @@ async def _measure(url: str, store: str, size: str) -> list[Figure]:
 
 
 @asynccontextmanager
-async def _engine(url: str) -> AsyncIterator[Engine]:
+async def opened(url: str) -> AsyncIterator[Engine]:
     engine = await Engine.open(url)
     await engine.publish_kind({"kind": "leaf", "kind_version": 1, "reactions": [_WORK]}, "bench")
     await engine.publish_kind({"kind": "group", "kind_version": 1, "reactions": [_PLAN]}, "bench")
@@ -70,7 +70,7 @@ async def _engine(url: str) -> AsyncIterator[Engine]:
         await engine.close()
 
 
-async def _apply(engine: Engine, count: int) -> float:
+async def apply(engine: Engine, count: int) -> float:
     documents = [ApplyDocument("leaf", 1, f"r{i}", RawJson(b'{"size":%d,"zone":"a"}' % i)) for i in range(count)]
     start = time.perf_counter()
     for i in range(0, count, CHUNK):
@@ -78,7 +78,7 @@ async def _apply(engine: Engine, count: int) -> float:
     return count / (time.perf_counter() - start)
 
 
-async def _drain(engine: Engine) -> tuple[float, float]:
+async def drain(engine: Engine) -> tuple[float, float]:
     """Claim and settle all that is queued, with a bounded number of tasks in flight."""
     done, held = 0, []
     start, cpu = time.perf_counter(), time.process_time()

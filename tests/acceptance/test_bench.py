@@ -12,7 +12,7 @@ pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[2]
 HANG_SECONDS = 110
-NAMES = "bridge", "composite", "engine", "growth", "million", "soak", "watching", "wholepath", "worker"
+NAMES = "bridge", "composite", "engine", "growth", "million", "reacting", "soak", "watching", "wholepath", "worker"
 
 
 @pytest.mark.parametrize("name", NAMES)
