@@ -120,6 +120,8 @@ def bump(node: Node) -> None:
 
 def succeed(node: Node) -> None:
     """A success ends every failure."""
+    if not node.failure_gen:
+        return
     node.failure_gen = 0
     node.failure_terminal = False
     node.failure_attempts = 0

@@ -242,8 +242,10 @@ class UnitOfWork:
         audited: bool,
     ) -> None:
         text = orjson.dumps(detail).decode() if detail else "{}"
-        row = (kind, name, uid, type, reason, clean(message), self.actor, text, self.now_ms, audited)
-        self._events.append(events.EventRow(*row))
+        told = clean(message)
+        self._events.append(
+            events.EventRow(kind, name, uid, type, reason, told, self.actor, text, self.now_ms, audited)
+        )
 
     def hint(self, topic: Topic, pair: KindVersion) -> None:
         if topic in self.heard:
