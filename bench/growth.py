@@ -21,6 +21,7 @@ CHUNK = 10_000
 QUERIES = {
     "the newest 100": "/resources?limit=100",
     "the newest 100 Ready": "/resources?limit=100&phase=Ready",
+    "the newest 100 of a kind": "/resources?limit=100&kind=noop",
     "all Failed": "/resources?limit=100&phase=Failed",
     "one by its name": "/resources?limit=100&name=r777",
     "events of one": "/resources/noop/r777/events",

@@ -97,7 +97,8 @@ def prune(db: Connection, keep: int, oldest_ms: int, limit: int) -> int:
     if end > begun:
         db.run("DELETE FROM events WHERE seq > :begun AND seq <= :end AND NOT audited", begun=begun, end=end)
         db.run(f"UPDATE counters SET value = :end WHERE name = '{_PRUNED}'", end=end)
-    return max(end - begun, _prune_audit(db, keep, oldest_ms, limit))
+    gone_on = end - begun
+    return gone_on if gone_on >= limit else max(gone_on, _prune_audit(db, keep, oldest_ms, limit))
 
 
 def _prune_audit(db: Connection, keep: int, oldest_ms: int, limit: int) -> int:

@@ -19,6 +19,7 @@ _FROM = (
     " LEFT JOIN resources o ON o.id = n.owner_id LEFT JOIN resources t ON t.id = n.root_id"
 )
 _SEEN = f"SELECT {selected('n', NODE_COLUMNS)}, {selected('q', TASK_COLUMNS)}, o.kind, o.name, t.kind, t.name {_FROM}"
+_WITH_OWNER = "FROM resources n LEFT JOIN resources o ON o.id = n.owner_id"
 _OBSERVED = (
     "SELECT 0, n.id, 0, 0, 0, 0, 0, n.uid, n.kind, n.name, n.kind_version, n.generation, n.synced_gen, n.worked_gen,"
     " n.composed_gen, n.due, n.unsettled, n.phase, n.spec, n.status, n.labels, n.finalizers,"
@@ -78,7 +79,9 @@ def find(db: Connection, where: ResourceFilter, limit: int, before: int | None) 
         terms.append("n.id < :before")
         parameters["before"] = before
     only = f"WHERE {' AND '.join(terms)} " if terms else ""
-    return [_seen(row) for row in db.fetch(f"{_SEEN} {only}ORDER BY n.id DESC LIMIT :limit", limit=limit, **parameters)]
+    page = f"SELECT n.id {_WITH_OWNER} {only}ORDER BY n.id DESC LIMIT :limit"  # narrow: it may have to sort them all
+    statement = f"{_SEEN} WHERE n.id IN ({page}) ORDER BY n.id DESC"
+    return [_seen(row) for row in db.fetch(statement, limit=limit, **parameters)]
 
 
 def culprits(db: Connection, owner_ids: Collection[int], limit: int) -> list[Culprit]:

@@ -107,6 +107,33 @@ def test_labels_are_replaced_and_found(db):
     assert lists.find(db, ResourceFilter(labels={"y": "2"}), 9, None) == []
 
 
+@pytest.mark.parametrize(
+    ("where", "names"),
+    [
+        ({"kinds": ["leaf"]}, "dcba"),
+        ({"kinds": ["leaf", "none"]}, "dcba"),
+        ({"kinds": ["none"]}, ""),
+        ({"phases": [Phase.DELETING]}, "ca"),
+        ({"phases": [Phase.DELETING, Phase.FAILED]}, "dca"),
+        ({"kinds": ["leaf"], "phases": [Phase.FAILED]}, "d"),
+        ({"owners": [Ref("leaf", "a")]}, "cb"),
+        ({"owners": [Ref("leaf", "a")], "phases": [Phase.DELETING]}, "c"),
+    ],
+)
+def test_pages_of_what_is_looked_for_come_newest_first(db, where, names):
+    [a] = add(db, "a", deletion_requested_at=1)
+    add(db, "b", owner_id=a.id)
+    add(db, "c", owner_id=a.id, deletion_requested_at=1)
+    add(db, "d", failure_gen=1)
+
+    found, before = [], None
+    while page := lists.find(db, ResourceFilter(**where), 1, before):
+        found += [seen.node.name for seen in page]
+        before = page[-1].node.id
+
+    assert "".join(found) == names
+
+
 def test_a_queue_row_comes_back_as_it_was_stored(db):
     [node] = add(db, "a")
     row = queue(db, node, position=2**60, progress=0.5, progress_message="half", emitted='[["A"]]', heartbeat_at=3)
