@@ -142,9 +142,10 @@ class Ticks:
 
     async def checkpoint(self) -> float:
         """Beside the writer: in a commit the same would hold up everybody for tens of milliseconds."""
-        if self._checkpointed != self._batcher.commits:
-            self._checkpointed = self._batcher.commits
+        commits = self._batcher.commits
+        if self._checkpointed != commits:
             await self._engine.read(_checkpoint)
+            self._checkpointed = commits
         return CHECKPOINT_SECONDS
 
     async def _repeat(self, tick: Callable[[], Awaitable[float]]) -> None:
