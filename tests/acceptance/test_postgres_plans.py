@@ -8,10 +8,10 @@ from typing import Any
 import psycopg
 import pytest
 
-from stdworker.engine.store import edges, events, lists, nodes, tasks
+from stdworker.engine.store import edges, events, lists, nodes, reactors, revisions, tasks
 from stdworker.engine.store.postgres import PostgresDatabase
 from stdworker.engine.store.postgres_sql import spelled
-from stdworker.engine.store.records import ResourceFilter
+from stdworker.engine.store.records import AuditFilter, ResourceFilter
 from stdworker.engine.store.sql import bound
 from stdworker.model.kind import KindVersion, Phase
 from stdworker.model.resource import Ref
@@ -41,7 +41,7 @@ INSERT INTO queue (id, resource_id, kind, kind_version, position, held, reasons,
     CASE WHEN id % 107 = 0 THEN 'b' END, CASE WHEN id % 107 = 0 THEN 't' END
   FROM resources WHERE id % 11 = 0;
 INSERT INTO edges SELECT id, id + 1, owner_id, '[]' FROM resources WHERE id % 10 BETWEEN 1 AND 8;
-INSERT INTO events SELECT i, 'kind' || i % 20, 'name-' || i, 'uid-' || i, 'Created', '', '', 'me', '{{}}', i
+INSERT INTO events SELECT i, 'kind' || i % 20, 'name-' || i, 'uid-' || i, 'Created', '', '', 'me', '{{}}', i, i % 10 = 0
   FROM generate_series(1, {RESOURCES}) i;
 INSERT INTO resource_labels SELECT 'app', 'a' || id % 50, id FROM resources;
 INSERT INTO rechecks SELECT 1, id FROM resources WHERE id % 3 = 0;
@@ -108,11 +108,14 @@ WRITES = {
     "removal": lambda db: nodes.remove(db, [20, 30]),
     "resources on a config": lambda db: nodes.on_config(db, "config", 0, PAGE),
     "resources of a pair": lambda db: nodes.of_pair(db, "kind3", 1, 50_000, PAGE),
+    "what is due for resync": lambda db: nodes.resync_due(db, NOW, PAGE),
+    "what reactors can take": lambda db: reactors.ready(db, LEAF, PAGE, NOW),
+    "revisions beyond those kept": lambda db: revisions.prune(db, [20, 30], 20),
     "rechecks": lambda db: edges.take_rechecks(db, PAGE),
     "dependents": lambda db: edges.recheck_dependents(db, [22, 33]),
     "dependencies": lambda db: edges.of_dependents(db, [21, 31]),
     "edges of an owner": lambda db: edges.owned(db, 20),
-    "pruning events": lambda db: events.prune(db, RESOURCES, 0, PAGE),
+    "pruning events": lambda db: events.prune(db, 1_000, 0, PAGE),
 }
 READINGS = {
     "pairs with work": WRITES["pairs with work"],
@@ -122,6 +125,15 @@ READINGS = {
     "descendants": lambda db: lists.descendant_counts(db, ["uid-20", "uid-30"]),
     "observed": lambda db: lists.observed(db, 20, deep=True),
     "edges below": lambda db: lists.edges_below(db, [20, 30]),
+    "children of a resource": lambda db: lists.children_of(db, 20, PAGE),
+    "dependents that are deleted": lambda db: lists.deleting_dependents_of(db, 22, PAGE),
+    "phases below": lambda db: lists.phases_below(db, 20),
+    "what is above": lambda db: lists.above(db, [22, 33], PAGE),
+    "what is below": lambda db: lists.below(db, [20, 30], PAGE),
+    "revisions": lambda db: revisions.before(db, 20, NOW, PAGE),
+    "audit": lambda db: events.audit(db, AuditFilter(), NOW, PAGE),
+    "audit of a resource": lambda db: events.audit(db, AuditFilter(kind="kind3", name="name-43"), NOW, PAGE),
+    "audit of an actor": lambda db: events.audit(db, AuditFilter(actor="me"), NOW, PAGE),
     "events": lambda db: events.read(db, None, 50_000, PAGE),
     "events of a resource": lambda db: events.read(db, Ref("kind3", "name-43"), 0, PAGE),
 }

@@ -240,7 +240,7 @@ class Engine:
 
     async def summary_below(self, ref: Ref) -> dict[str, Any]:
         """As `summary`, of what is below one resource at any depth; costs an index step for each."""
-        return await self.read(readings.summary_below, ref)
+        return await self._lists.read(readings.summary_below, ref)
 
     async def explain(self, ref: Ref) -> Explanation:
         """Why a resource is not Ready, and which config it gets."""
@@ -248,7 +248,7 @@ class Engine:
 
     async def neighbourhood(self, ref: Ref, up: int, down: int, limit: int) -> Neighbourhood:
         """What is so many steps above and below a resource: owners and dependencies, children and dependents."""
-        return await self.read(neighbourhood.around, ref, up, down, limit)
+        return await self._lists.read(neighbourhood.around, ref, up, down, limit)
 
     async def edges(self, ref: Ref) -> list[Edge]:
         """The edges between the resources of a whole subtree."""
@@ -264,7 +264,7 @@ class Engine:
 
     async def audit(self, where: AuditFilter, *, limit: int = 100, cursor: str | None = None) -> Page:
         """A page of what people asked for and was done, the newest first; it outlives what it is about."""
-        return await self.read(readings.audit, where, limit, cursor)
+        return await self._lists.read(readings.audit, where, limit, cursor)
 
     async def delete(self, ref: Ref, actor: str, *, force: bool = False, only_if: Sequence[str] | None = None) -> None:
         """Request the deletion of a resource with all it owns; `force` skips teardowns.
