@@ -318,10 +318,11 @@ class PostgresServer:
     @contextlib.contextmanager
     def frozen(self) -> Iterator[None]:
         """All its processes stand still; connections stay open and nothing is answered."""
-        processes = [self._process.pid, *_children(self._process.pid)]
-        for pid in processes:
-            os.kill(pid, signal.SIGSTOP)
+        self._process.send_signal(signal.SIGSTOP)  # from now on it starts and buries no other
+        processes = [*_children(self._process.pid), self._process.pid]
         try:
+            for pid in processes:
+                os.kill(pid, signal.SIGSTOP)
             yield
         finally:
             for pid in processes:
