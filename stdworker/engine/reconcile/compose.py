@@ -115,7 +115,10 @@ def _update(uow: UnitOfWork, node: Node, child: Wanted) -> bool:
 
 
 def _connect(uow: UnitOfWork, owner: Node, wanted: dict[Ref, Wanted], nodes_by_ref: dict[Ref, Node]) -> None:
-    """Replace the composite's edges; children whose dependencies are others now wait until these were looked at."""
+    """Replace the composite's edges; children whose dependencies are others now wait until these were looked at.
+
+    Those of children that go stay as long as they do: they say in which order.
+    """
     before = {(edge.dependent_id, edge.dependency_id): edge for edge in edge_store.owned(uow.db, owner.id)}
     after: dict[tuple[int, int], EdgeRow] = {}
     for ref, child in wanted.items():
@@ -123,7 +126,8 @@ def _connect(uow: UnitOfWork, owner: Node, wanted: dict[Ref, Wanted], nodes_by_r
             edge = EdgeRow(nodes_by_ref[ref].id, nodes_by_ref[source].id, owner.id, json.dumps(flows))
             after[edge.dependent_id, edge.dependency_id] = edge
     new = [edge for key, edge in after.items() if before.get(key) != edge]
-    gone = [key for key in before if key not in after]
+    kept = {node.id for ref, node in nodes_by_ref.items() if ref not in wanted}
+    gone = [key for key in before if key not in after and key[0] not in kept]
     if new:
         edge_store.save(uow.db, new)
     if gone:
@@ -132,6 +136,9 @@ def _connect(uow: UnitOfWork, owner: Node, wanted: dict[Ref, Wanted], nodes_by_r
     for id in {edge.dependent_id for edge in new} | {dependent for dependent, _ in gone}:
         if id in by_id:
             _hold(uow, by_id[id])
+    for dependency in {dependency for _, dependency in gone}:
+        if dependency in by_id and state.is_deleting(by_id[dependency]):
+            uow.recheck(edge_store.REMOVAL, dependency)
 
 
 def _hold(uow: UnitOfWork, node: Node) -> None:

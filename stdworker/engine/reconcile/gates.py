@@ -78,11 +78,12 @@ def _look_up(uow: UnitOfWork, incoming: list[EdgeRow]) -> tuple[list[str], list[
     for edge in incoming:
         source = uow.nodes.get(edge.dependency_id)
         if source is None:
+            moving.append("a dependency was removed; it waits for its owner to make it again")
             continue
-        synced = state.is_synced(source)
+        synced = state.is_synced(source) and not state.is_deleting(source)
         if not synced:
             reason = _why_stuck(source)
-            (stuck if reason else moving).append(f"{source.ref} {reason or 'is reconciling'}")
+            (stuck if reason else moving).append(f"{source.ref} {why_unsynced(source)}")
         status = source.status.encode() if source.status is not None else b"null"
         for field, pointer in flows_of(edge):
             value = find(status, pointer)

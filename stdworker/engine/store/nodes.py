@@ -89,12 +89,14 @@ def save_labels(db: Connection, rows: Sequence[tuple[int, dict[str, str]]]) -> N
 
 
 def remove(db: Connection, ids: Collection[int]) -> None:
-    """Remove resources with everything that is only about them."""
+    """Remove resources with everything that is only about them.
+
+    What depends on them keeps its edges, and stays gated, until their owner has composed again.
+    """
     db.run("DELETE FROM queue WHERE id IN (SELECT * FROM IDS(ids))", ids=[task for id in ids for task in task_ids(id)])
     for table, column in (
         ("resource_labels", "resource_id"),
         ("edges", "dependent_id"),
-        ("edges", "dependency_id"),
         ("waits", "resource_id"),
         ("operations", "resource_id"),
         ("revisions", "resource_id"),

@@ -59,12 +59,13 @@ def reaction(name: str, trigger: str, emits: list[str], **more: Any) -> dict[str
 class World:
     """Calls of the engine made synchronous, with the words that the rules are told in."""
 
-    def __init__(self, runner: asyncio.Runner, engine: Engine, clock: FakeClock) -> None:
+    def __init__(self, runner: asyncio.Runner, url: str, clock: FakeClock) -> None:
         self._runner = runner
-        self.engine = engine
+        self._url = url
         self.clock = clock
         self.handlers: dict[tuple[str, str], Handler] = {}
         self.pairs: list[KindVersion] = []
+        self.open()
 
     def do(self, call: Any) -> Any:
         return self._runner.run(call) if asyncio.iscoroutine(call) else call
@@ -76,6 +77,13 @@ class World:
         connection.run(statement, **parameters)
         connection.commit()
         connection.close()
+
+    def open(self) -> None:
+        """Open an engine on the store."""
+        self.engine = self.do(Engine.open(self._url, EngineOptions(events_keep=EVENTS_KEEP), clock=self.clock))
+
+    def close(self) -> None:
+        self.do(self.engine.close())
 
     # ---- kinds ----
 
@@ -235,11 +243,10 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 @contextmanager
 def open_world(url: str, clock: FakeClock) -> Iterator[World]:
-    options = EngineOptions(events_keep=EVENTS_KEEP)
     with asyncio.Runner() as runner:
-        engine = runner.run(Engine.open(url, options, clock=clock))
-        yield World(runner, engine, clock)
-        runner.run(engine.close())
+        world = World(runner, url, clock)
+        yield world
+        world.close()
 
 
 @pytest.fixture
@@ -249,12 +256,15 @@ def world(store: str, clock: FakeClock) -> Iterator[World]:
 
 
 @pytest.fixture
-def new_world() -> Callable[[], AbstractContextManager[World]]:
-    """Makes worlds in folders of their own, for tests that need many."""
+def new_world() -> Callable[..., AbstractContextManager[World]]:
+    """Makes worlds in folders of their own, or on databases by their URLs, for tests that need many."""
 
     @contextmanager
-    def make() -> Iterator[World]:
-        with tempfile.TemporaryDirectory() as folder, open_world(f"sqlite:///{folder}/engine.db", FakeClock()) as world:
+    def make(url: str = "") -> Iterator[World]:
+        with (
+            tempfile.TemporaryDirectory() as folder,
+            open_world(url or f"sqlite:///{folder}/e.db", FakeClock()) as world,
+        ):
             yield world
 
     return make

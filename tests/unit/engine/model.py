@@ -1,0 +1,306 @@
+"""What the engine must make of a history, told without queues, counters, rechecks or transactions.
+
+Every derived member is computed from scratch over the whole tree each time it is asked for. What only the engine
+can know is taken from it and named: when the last stage of a kind with a rollup ended.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from graphlib import TopologicalSorter
+
+WITH_TEARDOWN = ("vm", "tree")
+COMPOSITES = ("group", "tree")
+OBSERVED = ("tree",)  # kinds with a rollup
+ATTEMPTS_MAX = 3  # of leaves
+OPEN, WAITING, BLOCKED = 0, 1, 2
+
+
+@dataclass
+class Thing:
+    """A resource."""
+
+    ref: str
+    owner: str | None
+    declared: dict
+    spec: dict
+    version: int = 1
+    config: str | None = None
+    labels: dict = field(default_factory=dict)
+    sources: dict[str, list] = field(default_factory=dict)
+    flowed: dict = field(default_factory=dict)
+    generation: int = 1
+    worked: int = 0
+    synced: int = 0
+    failed_at: int = 0
+    stopped: bool = False
+    attempts: int = 0
+    healthy: bool = True
+    value: str | None = None
+    gate: int = OPEN
+    wanted: bool = True
+    deleting: bool = False
+    finalizer: bool = False
+    owes: bool = False
+
+    @property
+    def kind(self) -> str:
+        return self.ref.partition("/")[0]
+
+    @property
+    def failed(self) -> bool:
+        return self.failed_at == self.generation
+
+
+@dataclass
+class Held:
+    """A lease."""
+
+    ref: str
+    stage: str
+    generation: int
+    broker: str
+
+
+class Model:
+    def __init__(self) -> None:
+        self.things: dict[str, Thing] = {}
+        self.leases: dict[object, Held] = {}
+
+    # ---- people ----
+
+    def apply(self, ref: str, spec: dict, *, version: int = 1, labels: dict, config: str | None) -> str:
+        """What an apply answers."""
+        thing = self.things.get(ref)
+        if thing is None:
+            self.things[ref] = Thing(ref, None, spec, spec, version, config, labels)
+            return "created"
+        if thing.owner is not None or thing.deleting:
+            return "conflict"
+        before = (thing.spec, thing.version, thing.config)
+        thing.declared = thing.spec = spec
+        thing.version, thing.config = version, config
+        bumped = (spec, version, config) != before
+        thing.generation += bumped
+        relabelled, thing.labels = labels != thing.labels, labels
+        return "configured" if bumped or relabelled else "unchanged"
+
+    def reconcile(self, ref: str) -> None:
+        self.things[ref].generation += not self.things[ref].deleting
+
+    def delete(self, ref: str, *, force: bool = False) -> None:
+        for thing in self._doomed(ref):
+            if not thing.deleting:
+                thing.deleting, thing.finalizer = True, thing.kind in WITH_TEARDOWN
+                self._succeed(thing)
+            thing.finalizer &= not force
+
+    def _doomed(self, ref: str) -> list[Thing]:
+        """The resource, what it owns and what depends on any of these."""
+        found = {ref}
+        while more := {t.ref for t in self.things.values() if t.owner in found or found & t.sources.keys()} - found:
+            found |= more
+        return [self.things[each] for each in found]
+
+    # ---- workers ----
+
+    def claim(self, lease: object, ref: str, stage: str, broker: str) -> None:
+        """Raises AssertionError when the task may not run now."""
+        thing = self.things[ref]
+        assert not self.is_busy(ref), f"{ref} has a lease already"
+        if stage == "delete":
+            assert thing.finalizer, f"{ref} has nothing to tear down"
+            assert self._holders(thing) == [], f"{ref} is torn down before {self._holders(thing)}"
+        else:
+            assert not thing.deleting, f"{ref} is being deleted"
+            assert stage == "operate" or thing.gate == OPEN, f"{ref} is gated"
+        self.leases[lease] = Held(ref, stage, thing.generation, broker)
+
+    def settle(self, lease: object, stage: str, ending: str, *, sick: bool = False, value: str | None = None) -> bool:
+        """Does the result land, and what does it change?"""
+        held = self.leases.get(lease)
+        if held is None or held.stage != stage:
+            return False
+        del self.leases[lease]
+        thing = self.things[held.ref]
+        if ending == "ok":
+            self._ended_well(thing, held, sick=sick, value=value)
+        elif ending != "released" and stage != "operate":
+            self._ended_badly(thing, held, terminal=ending == "terminal")
+        return True
+
+    def release(self, lease: object, broker: str, *, counted: bool) -> None:
+        held = self.leases.get(lease)
+        if held is not None and held.broker == broker:
+            self.settle(lease, held.stage, "transient" if counted else "released")
+
+    def attest(self, lease: object, broker: str) -> bool:
+        if lease not in self.leases:
+            return False
+        self.leases[lease].broker = broker
+        return True
+
+    def is_busy(self, ref: str) -> bool:
+        return any(held.ref == ref for held in self.leases.values())
+
+    def _ended_well(self, thing: Thing, held: Held, *, sick: bool, value: str | None) -> None:
+        if held.stage == "delete":
+            thing.finalizer = False
+            self._succeed(thing)
+        elif held.stage == "compose":
+            if held.generation == thing.generation and not thing.deleting and self._compose(thing):
+                self._complete(thing, held.generation)
+        elif held.stage == "work":
+            thing.value, thing.healthy = value, not sick
+            self._complete(thing, held.generation)
+            thing.synced = thing.worked
+
+    def _complete(self, thing: Thing, generation: int) -> None:
+        thing.worked = max(thing.worked, generation)
+        if generation == thing.generation:
+            self._succeed(thing)
+
+    @staticmethod
+    def _succeed(thing: Thing) -> None:
+        thing.failed_at, thing.stopped, thing.attempts = 0, False, 0
+
+    def _ended_badly(self, thing: Thing, held: Held, *, terminal: bool) -> None:
+        if held.stage == "delete":
+            self._fail(thing, stopped=False, counted=True)
+        elif held.generation == thing.generation and not thing.deleting:
+            tried = thing.attempts + 1 if thing.failed else 1
+            last = thing.kind == "leaf" and tried >= ATTEMPTS_MAX
+            self._fail(thing, stopped=terminal or last, counted=not terminal)
+
+    @staticmethod
+    def _fail(thing: Thing, *, stopped: bool, counted: bool) -> None:
+        thing.attempts = (thing.attempts if thing.failed else 0) + counted
+        thing.failed_at, thing.stopped = thing.generation, stopped
+
+    # ---- composition ----
+
+    def children(self, ref: str) -> list[Thing]:
+        return [thing for thing in self.things.values() if thing.owner == ref]
+
+    def _compose(self, owner: Thing) -> bool:
+        wanted = dict(owner.spec["children"])
+        if any(ref in self.things and self.things[ref].owner != owner.ref for ref in wanted):
+            self._fail(owner, stopped=True, counted=False)
+            return False
+        sources: dict[str, dict] = {ref: {} for ref in wanted}
+        for dependent, source, flows in owner.spec["edges"]:
+            sources[dependent][source] = flows
+        for ref, spec in wanted.items():
+            if ref in self.things:
+                self._update(self.things[ref], spec, sources[ref])
+            else:
+                self.things[ref] = Thing(ref, owner.ref, spec, spec, sources=sources[ref])
+        for child in self.children(owner.ref):
+            if child.ref not in wanted and child.wanted:
+                child.wanted = False
+                self.delete(child.ref)
+        owner.owes = False
+        return True
+
+    @staticmethod
+    def _update(child: Thing, spec: dict, sources: dict) -> None:
+        child.wanted, child.sources = True, sources
+        if child.deleting:
+            return
+        fields = {target[1:] for flows in sources.values() for target, _ in flows}
+        child.declared = spec
+        child.flowed = {target: value for target, value in child.flowed.items() if target in fields}
+        effective = {**spec, **child.flowed}
+        child.generation += effective != child.spec
+        child.spec = effective
+
+    # ---- at rest ----
+
+    def rest(self) -> None:
+        """What follows from what is: values flow, gates open and close, composites are synced, what is free goes."""
+        self._look(None)
+        while free := [thing for thing in self.things.values() if self._may_go(thing)]:
+            for thing in free:
+                self._remove(thing)
+            self._look(None)
+
+    def _look(self, owner: str | None) -> None:
+        for thing in self._in_order(
+            self.children(owner) if owner else [t for t in self.things.values() if not t.owner]
+        ):
+            if not thing.deleting:
+                self._flow(thing)
+            self._look(thing.ref)
+            if not thing.deleting:
+                thing.gate = self._gate(thing)
+            if thing.kind in COMPOSITES and not thing.owes and not self.unsettled(thing):
+                thing.synced = max(thing.synced, thing.worked)
+
+    @staticmethod
+    def _in_order(things: list[Thing]) -> list[Thing]:
+        by_ref = {thing.ref: thing for thing in things}
+        order = TopologicalSorter({thing.ref: thing.sources.keys() for thing in things}).static_order()
+        return [by_ref[ref] for ref in order if ref in by_ref]
+
+    def _flow(self, thing: Thing) -> None:
+        for source, flows in thing.sources.items():
+            if flows and source in self.things and self.things[source].value is not None:
+                thing.flowed = {**thing.flowed, flows[0][0][1:]: self.things[source].value}
+        effective = {**thing.declared, **thing.flowed}
+        thing.generation += effective != thing.spec
+        thing.spec = effective
+
+    def _gate(self, thing: Thing) -> int:
+        gates = [self._withholds(self.things.get(source), flows) for source, flows in thing.sources.items()]
+        return BLOCKED if BLOCKED in gates else max(gates, default=OPEN)
+
+    def _withholds(self, source: Thing | None, flows: list) -> int:
+        if source is None or source.deleting:  # it comes again
+            return WAITING
+        if self.is_synced(source):
+            return BLOCKED if flows and source.value is None else OPEN
+        return BLOCKED if source.failed or source.gate == BLOCKED else WAITING
+
+    def _holders(self, thing: Thing) -> list[str]:
+        """What must go before it."""
+        dependents = [t for t in self.things.values() if thing.ref in t.sources and t.deleting]
+        return [other.ref for other in [*self.children(thing.ref), *dependents]]
+
+    def _may_go(self, thing: Thing) -> bool:
+        return thing.deleting and not thing.finalizer and not self._holders(thing) and not self.is_busy(thing.ref)
+
+    def _remove(self, gone: Thing) -> None:
+        del self.things[gone.ref]
+        if gone.owner and gone.wanted:
+            self.things[gone.owner].owes = True
+
+    # ---- what it comes to ----
+
+    def phase(self, thing: Thing) -> str:
+        if thing.deleting:
+            return "Deleting"
+        if thing.failed:
+            return "Failed"
+        if not self.is_synced(thing):
+            return "Reconciling"
+        return "Ready" if thing.healthy and not self.unready(thing) else "Degraded"
+
+    def is_synced(self, thing: Thing) -> bool:
+        return thing.synced >= thing.generation and not self.unsettled(thing) and not thing.owes
+
+    def unsettled(self, thing: Thing) -> list[str]:
+        """Children whose subtree moves."""
+        return [child.ref for child in self._counted(thing) if child.deleting or not self._is_settled(child)]
+
+    def unready(self, thing: Thing) -> list[str]:
+        return [child.ref for child in self._counted(thing) if self.phase(child) != "Ready"]
+
+    def _counted(self, thing: Thing) -> Iterator[Thing]:
+        return (child for child in self.children(thing.ref) if child.wanted)
+
+    def _is_settled(self, thing: Thing) -> bool:
+        if self.unsettled(thing):
+            return False
+        done = thing.worked >= thing.generation and not thing.owes
+        return thing.failed or done or thing.gate == BLOCKED
