@@ -6,8 +6,9 @@ PROTO := protocol/worker/v1/worker.proto
 GENERATED := stdworker/wire/generated
 FUZZED := tests/acceptance/test_rest_contract.py tests/unit/bridge/test_random_behaviour.py tests/unit/framing tests/unit/model tests/unit/wire
 PYTEST_ARGS ?= -n 2 --dist loadgroup
+FUZZED += tests/unit/engine/test_machine.py
 
-.PHONY: help setup demo test fuzz lint types generate generated bench clean
+.PHONY: help setup demo test fuzz chaos lint types generate generated bench clean
 
 help: ## show the targets
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -26,8 +27,11 @@ demo: setup ## run the examples on the embedded engine until every resource is R
 test: setup ## run the whole test suite
 	$(BIN)/python -m pytest $(PYTEST_ARGS)
 
-fuzz: setup ## search at random for longer; FUZZ_SEED=2 for other behaviours of programs
+fuzz: setup ## search at random for longer; FUZZ_SEED=2 for other behaviours
 	FUZZ_ROUNDS=10 $(BIN)/python -m pytest --timeout 1800 $(FUZZED)
+
+chaos: setup ## break everything for longer; CHAOS_SEED=2 for another order, CHAOS_SECONDS=600
+	CHAOS_SECONDS=$${CHAOS_SECONDS:-120} $(BIN)/python -m pytest -s tests/chaos/test_chaos.py
 
 lint: setup ## ruff and the import contracts
 	$(BIN)/ruff check .

@@ -8,12 +8,15 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import httpx
 import pytest
+
+from tests.conftest import PostgresServer
 
 BIN = Path(sys.executable).parent
 START_SECONDS_MAX = 30
@@ -120,3 +123,14 @@ def system(tmp_path: Path) -> Iterator[System]:
     system = System(tmp_path)
     yield system
     system.stop()
+
+
+@pytest.fixture
+def own_postgres(postgres_binaries: Path) -> Iterator[PostgresServer]:
+    """A Postgres server that a test may crash."""
+    with tempfile.TemporaryDirectory(prefix="postgres-") as folder:
+        server = PostgresServer(postgres_binaries, Path(folder))
+        try:
+            yield server
+        finally:
+            server.stop()
