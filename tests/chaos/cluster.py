@@ -127,7 +127,7 @@ class Member:
             self._process.wait(HANG_SECONDS)
 
     def tail(self) -> str:
-        return self.log.read_text(errors="replace")[-3_000:]
+        return self.log.read_text(errors="replace")[-3_000:] if self.log.exists() else ""
 
 
 class Cluster:

@@ -62,14 +62,17 @@ class Attester:
     async def attest(self, session: Session, leases: Iterable[Lease]) -> None:
         """Write the signs of life, which moves the leases to this broker; cancel what is void.
 
-        A result may have overtaken its heartbeat: what is being settled is neither alive nor adopted again, and
-        what its worker is about to be told settled is no news to it.
+        A result may have overtaken its heartbeat: what is being settled is kept from being reaped, however long it
+        waits for the store, but neither cancelled nor adopted again. What its worker is about to be told settled is no
+        news to it.
         """
         told = session.outbox.will_tell_settled
-        named = [lease for lease in leases if lease.token not in session.settling and not told(lease)]
-        held = set(session.running)
-        void = set(await self._engine.attest(named, self._broker, session.worker))
-        for lease in named:
+        alive = [lease for lease in leases if not told(lease)]
+        settling, held = set(session.settling), set(session.running)
+        void = set(await self._engine.attest(alive, self._broker, session.worker))
+        for lease in alive:
+            if lease.token in settling:
+                continue
             if lease in void:
                 if lease.token not in held or lease.token in session.running:
                     session.outbox.put_cancel(lease, "the lease is void")

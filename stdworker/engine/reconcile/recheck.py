@@ -3,6 +3,9 @@
 One consumer at a time evaluates the rows that settles left (decision 12). Dependents come before owners: a
 value that flows on unsettles its target before the source's owner counts the source as settled, so that no
 composite looks Ready in between.
+
+All resources are locked before one is looked at, and the rows are removed last: whoever changes a resource locks it
+first and asks for its recheck then, so the change is either seen or asked for anew, and nobody waits in a circle.
 """
 
 from __future__ import annotations
@@ -19,23 +22,29 @@ def consume(uow: UnitOfWork, rows_max: int = BATCH_ROWS) -> bool:
     """Evaluate one batch; False when there was nothing to do."""
     uow.db.lock_rechecks()
     rows = edges.take_rechecks(uow.db, rows_max)
+    if not rows:
+        return False
+    if rows[0][0] == edges.GATE:
+        rows = [row for row in rows if row[0] == edges.GATE]  # the turn of the others is the next
     by_reason: dict[int, list[int]] = {}
     for what, id in rows:
         by_reason.setdefault(what, []).append(id)
+    ids = {id for _, id in rows}
+    uow.lock(ids.union(edges.around(uow.db, ids)), whole=edges.GATE in by_reason)
     if edges.GATE in by_reason:
         _count_in(uow, gates.evaluate(uow, by_reason[edges.GATE]))
-        edges.recheck(uow.db, [row for row in rows if row[0] != edges.GATE])  # theirs is the next turn
-        uow.follow_up = True
     else:
         _count_in(uow, uow.lock(by_reason.get(edges.SOURCE, ())), sources=True)
         remove.sweep(uow, by_reason.get(edges.REMOVAL, ()))
-    return bool(rows)
+    uow.rechecked(rows)
+    return True
 
 
 def set_aside(uow: UnitOfWork, why: str) -> bool:
     """Leave out the row that comes first, so that one that can't be evaluated holds up no other; False if none."""
     uow.db.lock_rechecks()
     rows = edges.take_rechecks(uow.db, 1)
+    uow.rechecked(rows)
     for node in uow.lock([id for _, id in rows]):
         uow.event(node, "Warning", "RecheckFailed", why)
     return bool(rows)

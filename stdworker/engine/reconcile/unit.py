@@ -77,6 +77,7 @@ class UnitOfWork:
     _tasks_saved: dict[int, TaskRow] = field(default_factory=dict)
     _tasks_removed: set[int] = field(default_factory=set)
     _rechecks: set[tuple[int, int]] = field(default_factory=set)
+    _rechecked: set[tuple[int, int]] = field(default_factory=set)
     _crossings: list[crossings.Crossing] = field(default_factory=list)
     _events: list[events.EventRow] = field(default_factory=list)
 
@@ -209,6 +210,10 @@ class UnitOfWork:
     def recheck(self, what: int, id: int) -> None:
         self._rechecks.add((what, id))
 
+    def rechecked(self, rows: Iterable[tuple[int, int]]) -> None:
+        """These were looked at."""
+        self._rechecked.update(rows)
+
     def forget(self, gone: Collection[Node]) -> None:
         """Nodes were removed from the store."""
         for node in gone:
@@ -269,6 +274,8 @@ class UnitOfWork:
         self._write_nodes()
         self.send_crossings()
         self._write_tasks()
+        if self._rechecked:
+            edges.end_rechecks(self.db, self._rechecked)
         if self._rechecks:
             edges.recheck(self.db, self._rechecks)
             edges.recheck_dependents(self.db, [id for what, id in self._rechecks if what == edges.SOURCE])
@@ -288,6 +295,7 @@ class UnitOfWork:
         for ids in (self._reported, self._tasks_removed):
             ids.clear()
         self._rechecks.clear()
+        self._rechecked.clear()
         for told in (self._events, self._revisions):
             told.clear()
 

@@ -21,9 +21,16 @@ _FAN_OUT = (
     f"INSERT INTO rechecks (what, resource_id) SELECT DISTINCT {GATE}, e.dependent_id FROM edges e"
     " WHERE e.dependency_id IN (SELECT * FROM IDS(ids)) ON CONFLICT DO NOTHING"
 )
-_TAKE = (
-    "DELETE FROM rechecks WHERE (what, resource_id) IN"
-    " (SELECT what, resource_id FROM rechecks ORDER BY what, resource_id LIMIT :limit) RETURNING what, resource_id"
+_NEXT = "SELECT c.what, c.resource_id FROM rechecks c ORDER BY c.what, c.resource_id LIMIT :limit"
+_PAIRS = typed("rechecks", ("what", "resource_id"))
+# As a join it would go through all pairs for each row: Postgres takes this table for empty, which it often is.
+_DONE = (
+    "DELETE FROM rechecks WHERE (what, resource_id) <= (:what, :id)"
+    f" AND CASE WHEN (what, resource_id) IN (SELECT * FROM ROWS({_PAIRS}) AS r) THEN true ELSE false END"
+)
+_AROUND = (
+    "SELECT n.owner_id FROM resources n WHERE n.id IN (SELECT * FROM IDS(ids)) AND n.owner_id IS NOT NULL"
+    " UNION SELECT e.dependency_id FROM edges e WHERE e.dependent_id IN (SELECT * FROM IDS(ids))"
 )
 
 
@@ -65,8 +72,19 @@ def recheck_dependents(db: Connection, ids: Collection[int]) -> None:
 
 
 def take_rechecks(db: Connection, limit: int) -> list[tuple[int, int]]:
-    """Take the next (what, resource) pairs; with this transaction they are done."""
-    return sorted((row[0], row[1]) for row in db.fetch(_TAKE, limit=limit))
+    """The next (what, resource) pairs; `end_rechecks` says that they are done."""
+    return [(row[0], row[1]) for row in db.fetch(_NEXT, limit=limit)]
+
+
+def end_rechecks(db: Connection, rows: Iterable[tuple[int, int]]) -> None:
+    """Forget pairs, as late as can be: who asks for one of them again waits for this transaction from now on."""
+    pairs = sorted(rows)
+    db.run(_DONE, rows=pairs, what=pairs[-1][0], id=pairs[-1][1])
+
+
+def around(db: Connection, ids: Collection[int]) -> list[int]:
+    """The owners of some resources, and what they depend on."""
+    return [row[0] for row in db.fetch(_AROUND, ids=sorted(ids))]
 
 
 def _edges(db: Connection, where: str, **parameters: Any) -> list[EdgeRow]:

@@ -21,8 +21,10 @@ class Store:
 
     def __init__(self, valid=True, meanwhile=lambda: None):
         self.valid, self.meanwhile = valid, meanwhile
+        self.told = []
 
     async def attest(self, leases, broker, worker):
+        self.told += leases
         self.meanwhile()
         return [] if self.valid else list(leases)
 
@@ -64,6 +66,19 @@ async def test_a_result_that_came_while_the_heartbeat_was_written_is_not_held_ag
 
     await life.tick()
 
+    assert not adopted
+
+
+async def test_a_lease_whose_result_waits_for_a_slow_store_is_not_reaped_meanwhile(session):
+    store, adopted = Store(), []
+    life = attester(store, adopted)
+    session.hold(Running(LEASE, LEAF))
+    end(session)
+    life.heard(session, [LEASE])
+
+    await life.tick()
+
+    assert store.told == [LEASE]
     assert not adopted
 
 
