@@ -160,7 +160,7 @@ def _contribution(books: Books, node: Node) -> tuple[bool, bool]:
         return True, True
     failed = node.failure_gen == node.generation
     done = node.worked_gen >= node.generation and not node.due
-    settled = not node.unsettled and (failed or done or node.gate == _BLOCKED)
+    settled = not node.unsettled and (failed or (node.gate != _WAITING and (done or node.gate == _BLOCKED)))
     return not settled, books.phases[node.id] != "Ready"
 
 
@@ -186,12 +186,13 @@ def _queue(books: Books, node: Node) -> Iterator[str]:
             continue
         if (row.kind, row.kind_version) != (node.kind, node.kind_version):
             yield f"{node.ref} is queued at version {row.kind_version}, it is at {node.kind_version}"
-        if task_type == RECONCILE and (node.deletion_requested_at is not None or node.frozen_until is not None):
-            yield f"{node.ref} is {books.phases[node.id]} and queued"
-        if task_type == RECONCILE and row.held and node.gate == _OPEN and not books.is_leased(node):
+        is_withheld = node.gate != _OPEN or node.frozen_until is not None
+        if task_type == RECONCILE and node.deletion_requested_at is not None:
+            yield f"{node.ref} is being deleted and queued"
+        if task_type == RECONCILE and row.held and not is_withheld and not books.is_leased(node):
             yield f"{node.ref} is held by nothing"
-        if task_type == RECONCILE and not row.held and node.gate != _OPEN:
-            yield f"{node.ref} may run while it is gated: {node.gate_message}"
+        if task_type == RECONCILE and not row.held and is_withheld:
+            yield f"{node.ref} may run while it is {books.phases[node.id]} or gated: {node.gate_message}"
         if task_type == DELETE and node.deletion_requested_at is None:
             yield f"{node.ref} is queued for removal, nobody asked for it"
 

@@ -143,7 +143,7 @@ def _connect(uow: UnitOfWork, owner: Node, wanted: dict[Ref, Wanted], nodes_by_r
 
 def _hold(uow: UnitOfWork, node: Node) -> None:
     """Until its dependencies are looked at, the child may not run."""
-    if node.gate == state.OPEN:
+    if node.gate in (state.OPEN, state.BLOCKED):
         node.gate, node.gate_message = state.WAITING, "its dependencies were changed"
         uow.touch(node)
     uow.request(node, schedule.SPEC)

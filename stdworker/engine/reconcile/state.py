@@ -75,11 +75,16 @@ def verdict(node: Node, phase: Phase | None = None) -> Verdict:
 
 
 def is_settled(node: Node) -> bool:
-    """Nothing in its subtree moves: synced, failed, or blocked by a dependency."""
+    """Nothing in its subtree moves: synced, failed, or blocked by a dependency.
+
+    One that waits may be about to run: a value may flow into it, even if it is synced now.
+    """
     if node.unsettled:
         return False
     if is_failed(node):
         return True
+    if node.gate == WAITING:
+        return False
     worked = node.worked_gen >= node.generation and not node.due
     return worked or node.gate == BLOCKED
 

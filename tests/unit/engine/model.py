@@ -60,6 +60,7 @@ class Held:
     ref: str
     stage: str
     generation: int
+    version: int
     broker: str
 
 
@@ -115,7 +116,7 @@ class Model:
         else:
             assert not thing.deleting, f"{ref} is being deleted"
             assert stage == "operate" or thing.gate == OPEN, f"{ref} is gated"
-        self.leases[lease] = Held(ref, stage, thing.generation, broker)
+        self.leases[lease] = Held(ref, stage, thing.generation, thing.version, broker)
 
     def settle(self, lease: object, stage: str, ending: str, *, sick: bool = False, value: str | None = None) -> bool:
         """Does the result land, and what does it change?"""
@@ -303,4 +304,4 @@ class Model:
         if self.unsettled(thing):
             return False
         done = thing.worked >= thing.generation and not thing.owes
-        return thing.failed or done or thing.gate == BLOCKED
+        return thing.failed or thing.gate == BLOCKED or (done and thing.gate == OPEN)

@@ -1,6 +1,8 @@
-"""Dependencies while one of their ends is deleted: found by the search of test_machine."""
+"""Dependencies that change, or lose an end: faults that the search of test_machine found."""
 
 import pytest
+
+from stdworker.model.outcome import Outcome
 
 STORES = "both"
 
@@ -60,3 +62,13 @@ def test_a_child_whose_dependency_went_and_is_wanted_no_more_runs(vms):
     vms.work()
     assert vms.phase("leaf/b") == "Ready"
     assert vms.phase("group/g") == "Ready"
+
+
+def test_a_composite_is_not_ready_before_new_values_have_flowed(vms):
+    vms.on("leaf", lambda claim: Outcome(status={"id": "x"}))
+    vms.group("g", ["leaf/a"], ["leaf/b"])
+    vms.work()
+    vms.group("g", ["leaf/a"], ["leaf/b"], edges=[["leaf/b", "leaf/a", [["/from", "/id"]]]])
+    assert vms.work() == ["compose group/g", "work leaf/b"]
+    phases = [event.reason for event in vms.events("group/g") if event.type == "PhaseChanged"]
+    assert phases == ["Ready", "Reconciling", "Ready"]
