@@ -19,7 +19,7 @@ Seen = Mapping[str, Any]
 def cluster(members: Sequence[Seen]) -> None:
     """Who the engine is made of, and which kinds each worker takes."""
     table(MEMBER_HEADINGS, map(_member, members), "No members found.")
-    workers = [row for member in members for worker in member["workers"] for row in _worker(worker)]
+    workers = [row for member in members for worker in member["workers"] for row in _worker(member, worker)]
     if workers:
         click.echo()
         table(WORKER_HEADINGS, workers, "")
@@ -38,12 +38,14 @@ def _member(member: Seen) -> list[str]:
     ]
 
 
-def _worker(worker: Seen) -> Iterator[list[str]]:
+def _worker(member: Seen, worker: Seen) -> Iterator[list[str]]:
+    """A line for each of its kinds. What a lost process told last of its workers holds no longer."""
+    is_lost = member["status"] == "lost"
     for kind in worker["kinds"]:
         yield [
             worker["name"],
             f"{kind['kind']}@{kind['kind_version']}",
-            "silent" if worker["silent"] else "yes" if kind["ready"] else "no",
+            "lost" if is_lost else "silent" if worker["silent"] else "yes" if kind["ready"] else "no",
             f"{kind['in_flight']}/{kind['max_inflight']}",
             age(worker["connected_since"]),
             f"{worker['heartbeat_age']:.0f}s",

@@ -14,6 +14,7 @@ from stdworker.cli.conctl import output as output
 from stdworker.cli.conctl import reactors
 from stdworker.cli.conctl import show as show
 from stdworker.cli.conctl.apply import Applying, Results
+from stdworker.cli.conctl.apps import kept_in_app
 from stdworker.cli.conctl.arguments import DEAD_LETTER, Session, path_of, shared, target_of, type_name
 from stdworker.cli.conctl.client import Client, Failed, Listing, given
 from stdworker.cli.conctl.completion import complete_resource, complete_target
@@ -89,7 +90,7 @@ def apply(
         results = Results(session.output)
         applying = Applying(client, dry_run, force, on_result=results.add)
         try:
-            applying.send(found)
+            applying.send(kept_in_app(client, found, force))
         finally:
             results.show()
         if applying.failures:

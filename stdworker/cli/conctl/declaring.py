@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from stdworker.cli.conctl.apply import Results
+from stdworker.cli.conctl.apps import kept_in_app
 from stdworker.cli.conctl.arguments import Session, shared, target_of, type_name
 from stdworker.cli.conctl.client import Failed
 from stdworker.cli.conctl.completion import complete_target
@@ -101,7 +102,7 @@ def _show_diffs(session: Session, found: Sequence[Item], force: bool) -> int:
     results = Results(session.output, "differences")
     status = SAME
     with session.client() as client:
-        for item, would in Plan(client, force).ask(found):
+        for item, would in Plan(client, force).ask(kept_in_app(client, found, force)):
             if would.problem is not None:
                 click.echo(f"{item.where}: {item.type} {item.name}: {explained(item, would.problem)}", err=True)
                 status = TROUBLE

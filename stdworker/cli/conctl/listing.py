@@ -150,7 +150,7 @@ def print_list(
         for item in found.all():
             click.echo(name(loads(item)))
     else:
-        print_pages(headings, _rows(found, row), f"No {member} found.")
+        print_pages(headings, _rows(found, row), f"No {member.replace('_', ' ')} found.")
     if found.is_cut:
         click.echo(f"(the first {found.limit}; --limit 0 shows all)", err=True)
 

@@ -7,12 +7,13 @@ pruned, and nothing before everything was applied.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import click
 
 from stdworker.cli.conctl.apply import Applying, Results
+from stdworker.cli.conctl.apps import APP_LABEL, labelled, labels_of
 from stdworker.cli.conctl.arguments import path_of
 from stdworker.cli.conctl.client import Client, Failed, Listing
 from stdworker.cli.conctl.items import BINDING, CONFIG, KIND, RESOURCE, Item
@@ -20,9 +21,8 @@ from stdworker.cli.conctl.plan import Plan, Would
 from stdworker.cli.conctl.scopes import Tree
 from stdworker.cli.conctl.wait import wait_for
 from stdworker.errors import ConfigError
-from stdworker.model.json_text import dumps, loads, members
+from stdworker.model.json_text import loads
 
-APP_LABEL = "converge.sh/app"
 PRUNE_LABEL = "converge.sh/prune"
 PRUNED_IN_ORDER = (RESOURCE, BINDING, CONFIG, KIND)  # what uses another goes first
 PRECONDITION = 412
@@ -79,13 +79,12 @@ class Sync:
     def _with_label(self, item: Item, app: str, would: Would) -> Item:
         if would.after is None:
             return item  # what is wrong with it is told when it is applied
-        if _labels(item.body).get(APP_LABEL, app) != app:
+        if labels_of(item.body).get(APP_LABEL, app) != app:
             raise ConfigError(f"{item.where}: its label {APP_LABEL} is not that of its folder, {app}")
-        before = _labels(would.before).get(APP_LABEL, app)
+        before = labels_of(would.before).get(APP_LABEL, app)
         if before != app:
             self.taken_over[item.identity] = before
-        labels = dumps({**_labels(would.after), APP_LABEL: app})
-        return replace(item, members={**item.members, "labels": labels})
+        return labelled(item, {**labels_of(would.after), APP_LABEL: app})
 
     def _told(self, item: Item, result: str, more: Mapping[str, Any], sentence: str) -> None:
         if item.identity in self.taken_over:
@@ -150,12 +149,6 @@ class Sync:
         self.failures += len(kept)
         for left in kept:
             click.echo(f"{left.title}: not pruned before what is told above is gone; sync again then", err=True)
-
-
-def _labels(declaration: bytes | None) -> dict[str, str]:
-    """Those of a declaration that the engine has seen."""
-    told = (members(declaration) or {}).get("labels") if declaration else None
-    return (loads(told) if told is not None else None) or {}
 
 
 def _belongings(client: Client, app: str) -> Iterator[Left]:

@@ -62,6 +62,10 @@ def test_a_worker_that_is_not_heard_is_silent_whatever_it_said(capsys):
     assert {row[2] for row in shown(capsys, silent)[4:]} == {"silent"}
 
 
+def test_a_worker_of_a_lost_process_is_lost_whatever_it_said(capsys):
+    assert {row[2] for row in shown(capsys, MEMBER | {"status": "lost"})[4:]} == {"lost"}
+
+
 def test_an_engine_without_workers_has_one_table(capsys):
     assert len(shown(capsys, MEMBER | {"workers": []})) == 2
 

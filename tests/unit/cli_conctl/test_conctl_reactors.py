@@ -28,6 +28,10 @@ def binding(name, **more):
     return yaml.dump(told)
 
 
+def test_an_empty_list_names_its_type_in_words(conctl):
+    assert conctl("list", "bindings", "--name", "nothing").stderr == "No reactor bindings found.\n"
+
+
 def test_a_binding_is_known_by_its_shape_and_applied_before_resources(reactors):
     leaf = "---\n{kind: leaf, kind_version: 1, name: shaped}\n---\n"
     done = reactors("apply", "-f", "-", stdin=leaf + binding("shaped"))

@@ -197,6 +197,31 @@ def test_labels_that_a_file_does_not_speak_of_are_kept(conctl, estate):
     assert labels(conctl, "leaf/marked") == {"from": "file", "converge.sh/app": "keeps"}
 
 
+def test_what_a_file_of_an_app_declares_stays_in_the_app_when_it_is_applied_by_itself(conctl, estate):
+    folder = estate({"converge.yaml": app("stays"), "a.yaml": leaf("alone", "labels: {tier: one}\n")})
+    sync(conctl, folder)
+    assert conctl("diff", "-f", str(folder)).exit_code == 0
+    assert "unchanged" in conctl("apply", "-f", str(folder / "a.yaml"), "--dry-run").stdout
+    estate({"a.yaml": leaf("alone", "labels: {tier: two}\n")})
+    conctl("apply", "-f", str(folder / "a.yaml"))
+    assert labels(conctl, "leaf/alone") == {"tier": "two", "converge.sh/app": "stays"}
+    estate({"a.yaml": None})
+    assert "resource leaf/alone pruned" in sync(conctl, folder, "--prune").stdout
+
+
+@pytest.mark.parametrize("told", ["{converge.sh/app: mine}", "{}", "null"])
+def test_a_file_that_says_so_takes_a_thing_out_of_its_app(conctl, estate, told):
+    sync(conctl, estate({"converge.yaml": app("loses"), "a.yaml": leaf("taken")}))
+    conctl("apply", "-f", "-", stdin=leaf("taken", f"labels: {told}\n"))
+    assert "loses" not in labels(conctl, "leaf/taken").values()
+
+
+def test_labels_that_are_none_are_refused_by_the_engine_in_any_form(conctl):
+    for told in ("text", "[1]", "{tier: 1}"):
+        done = conctl("apply", "-f", "-", stdin=leaf("odd", f"labels: {told}\n"))
+        assert (done.exit_code, "-:5 /labels" in done.stderr) == (1, True)
+
+
 def test_what_is_labelled_to_be_kept_is_not_pruned(conctl, estate):
     folder = estate(
         {"converge.yaml": app("guarded"), "a.yaml": leaf("guarded", 'labels: {converge.sh/prune: "false"}\n')}
