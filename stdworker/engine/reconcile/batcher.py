@@ -8,6 +8,7 @@ database can't be used: then all of it fails.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import threading
 import time
@@ -80,10 +81,23 @@ class Batcher:
     _now_ms: int = 0
 
     def start(self) -> None:
-        for connection in [self.database.connect() for _ in range(self.database.writers)]:
+        """Raises StoreError when the database doesn't give every writer its connection."""
+        for connection in self._connect():
             thread = threading.Thread(target=self._write, args=(connection,), name="engine-writer", daemon=True)
             thread.start()
             self._threads.append(thread)
+
+    def _connect(self) -> list[Connection]:
+        with contextlib.ExitStack() as opening:
+            try:
+                opened = (contextlib.closing(self.database.connect()) for _ in range(self.database.writers))
+                connections = [opening.enter_context(connection) for connection in opened]
+            except StdworkerError:
+                raise
+            except Exception as error:
+                raise self.database.explain(error) from error
+            opening.pop_all()
+        return connections
 
     async def close(self) -> None:
         """Finish what is committed now; calls that were not started fail."""

@@ -107,13 +107,13 @@ class Engine:
         database = open_database(database_url, synchronous=options.sqlite_synchronous)
         await asyncio.to_thread(database.migrate)
         engine = cls(database, options, clock or SystemClock())
-        engine._batcher.start()
-        if read_url is not None:
-            try:
+        try:
+            engine._batcher.start()
+            if read_url is not None:
                 await engine._use_replica(read_url)
-            except BaseException:
-                await engine.close()
-                raise
+        except BaseException:
+            await engine.close()
+            raise
         return engine
 
     async def _use_replica(self, url: str) -> None:
