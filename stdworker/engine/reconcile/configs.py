@@ -156,8 +156,10 @@ def emitted_text(config: ProviderConfigSpec) -> str | None:
     return None if config.spec is None else ascii_line(dumps(config.spec)).decode("ascii")
 
 
-def pairs_of(uow: UnitOfWork, names: Collection[str]) -> dict[str, KindVersion]:
-    return {row.name: row.pair for row in catalog.configs_named(uow.db, names)}
+def pairs_of(uow: UnitOfWork, names: Collection[str], *, going: int | None = None) -> dict[str, KindVersion]:
+    """What the configs of these names are for; those that the composite `going` owns are about to be pruned."""
+    found = catalog.configs_named(uow.db, names)
+    return {row.name: row.pair for row in found if row.owner_id is None or row.owner_id != going}
 
 
 def replace_owned(uow: UnitOfWork, owner: Node, emitted: Sequence[ProviderConfigSpec]) -> None:

@@ -104,7 +104,7 @@ def _finish(uow: UnitOfWork, ready: Ready, kind: Kind) -> None:
     for node in uow.lock([ready.resource_id]):
         uow.lock_tasks([node.id])
         uow.touch(node)
-        schedule.complete(node, kind, ready.generation, ready.done)
+        schedule.complete(uow, node, kind, ready.reasons, ready.done, ready.generation)
         uow.remove_task(uow.tasks[ready.id])
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Protocol
 
-from stdworker.engine.reconcile import state
+from stdworker.engine.reconcile import interval, state
 from stdworker.engine.reconcile.kinds import Kind
 from stdworker.engine.store import edges, nodes
 from stdworker.engine.store.rows import DELETE, OPERATE, RECONCILE, Node, TaskRow, task_id, task_ids
@@ -111,7 +111,7 @@ def _queue_reconcile(uow: UnitOfWork, node: Node, reasons: int) -> None:
 def _enqueue(uow: UnitOfWork, node: Node, reasons: int, *, held: bool) -> None:
     kind = uow.kinds.get(node.pair)
     if kind is not None and next_stage(kind, node, reasons, 0) is None:
-        complete(node, kind, node.generation, 0)
+        complete(uow, node, kind, reasons, 0, node.generation)
         uow.touch(node)
         return
     id = task_id(node.id, RECONCILE)
@@ -173,8 +173,8 @@ def release_teardown(uow: UnitOfWork, node: Node) -> None:
         uow.recheck(edges.REMOVAL, node.id)
 
 
-def complete(node: Node, kind: Kind, generation: int, done: int) -> None:
-    """All stages of a run that saw `generation` succeeded."""
+def complete(uow: UnitOfWork, node: Node, kind: Kind, reasons: int, done: int, generation: int) -> None:
+    """All stages that a run had to go through succeeded; `generation` is what it saw."""
     node.worked_gen = max(node.worked_gen, generation)
     if generation == node.generation:
         state.succeed(node)
@@ -184,6 +184,8 @@ def complete(node: Node, kind: Kind, generation: int, done: int) -> None:
         node.due &= ~state.ROLLUP_DUE
     elif node.unsettled:
         node.due |= state.ROLLUP_DUE
+    if not is_from_below(reasons):
+        node.resync_at = interval.instant(kind, uow.now_ms)
     state.fold(node)
 
 

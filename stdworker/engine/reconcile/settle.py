@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Sequence
 
-from stdworker.engine.reconcile import compose, conditions, deliver, documents, operate, resync, retry, schedule, state
+from stdworker.engine.reconcile import compose, conditions, deliver, documents, operate, retry, schedule, state
 from stdworker.engine.reconcile.kinds import Kind
 from stdworker.engine.reconcile.rejected import Rejected
 from stdworker.engine.reconcile.tokens import row_id
@@ -188,9 +188,7 @@ def _advance(uow: UnitOfWork, node: Node, kind: Kind, row: TaskRow) -> None:
         row.position = place
     else:
         node.health_ok = conditions.say_healthy(node.conditions)
-        schedule.complete(node, kind, row.generation, row.done)
-        if whole_run:
-            node.resync_at = resync.instant(kind, uow.now_ms)
+        schedule.complete(uow, node, kind, row.reasons, row.done, row.generation)
         _end_run(uow, node, row)
 
 

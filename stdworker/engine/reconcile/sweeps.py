@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from stdworker.engine.reconcile import resync, schedule, state
+from stdworker.engine.reconcile import interval, schedule, state
 from stdworker.engine.reconcile.unit import UnitOfWork
 from stdworker.engine.store import catalog, edges, nodes
 from stdworker.model.kind import KindVersion
@@ -20,7 +20,7 @@ def advance(uow: UnitOfWork) -> bool:
     ids = _piece(uow, what, name, after)
     if what == "resync":
         kind = uow.kinds.get(KindVersion.parse(name))
-        nodes.plan_resync(uow.db, [(id, resync.spread(kind, uow.now_ms)) for id in ids])
+        nodes.plan_resync(uow.db, [(id, interval.spread(kind, uow.now_ms)) for id in ids])
     else:
         _run_again(uow, ids)
     catalog.move_sweep(uow.db, subject, ids[-1] if len(ids) == PIECE_RESOURCES else None)

@@ -195,7 +195,8 @@ def _check_configs(
     uow: UnitOfWork, owner: Node, wanted: dict[Ref, Wanted], emitted: Sequence[ProviderConfigSpec]
 ) -> None:
     pairs = configs.check_emitted(uow, owner, emitted)
-    stored = configs.pairs_of(uow, {child.config for child in wanted.values() if child.config} - set(pairs))
+    others = {child.config for child in wanted.values() if child.config} - set(pairs)
+    stored = configs.pairs_of(uow, others, going=owner.id)
     problems = []
     for ref, child in wanted.items():
         found = pairs.get(child.config or "") or stored.get(child.config or "")

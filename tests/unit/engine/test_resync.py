@@ -4,7 +4,7 @@ from collections import Counter
 
 import pytest
 
-from stdworker.engine.reconcile import resync
+from stdworker.engine.reconcile import interval, resync
 from stdworker.engine.store import nodes
 from stdworker.engine.store.records import KindPolicy
 from stdworker.errors import Retry, Terminal
@@ -18,7 +18,7 @@ MAKE = {"name": "make", "trigger": "specChange", "emits": WORK}
 CHECK = {"name": "check", "trigger": "resync", "emits": WORK}
 PLAN = {"name": "plan", "trigger": "specChange", "emits": ["children", "status", "conditions"]}
 SUM = {"name": "sum", "trigger": "childrenSettled", "emits": ["status"]}
-LATEST = 60 * (1 + resync.JITTER) + 1
+LATEST = 60 * (1 + interval.JITTER) + 1
 
 
 @pytest.fixture
@@ -107,6 +107,15 @@ def test_a_failed_resource_is_not_resynced_until_it_has_succeeded(leaf):
     leaf.work()
     later(leaf)
     assert leaf.work() == ["work leaf/a"]
+
+
+def test_a_resource_that_fails_after_it_was_synced_is_not_resynced(leaf):
+    leaf.on("leaf", fail_with(Terminal("no")))
+    put = leaf.engine.put_config
+    leaf.do(put("d", KindVersion("leaf"), is_default=True, spec=None, bundle=b"1", actor="t"))
+    assert leaf.work() == ["work leaf/a"]
+    later(leaf)
+    assert (leaf.work(), leaf.phase("leaf/a")) == ([], "Failed")
 
 
 def test_a_resource_that_is_being_deleted_is_not_resynced(world):
@@ -214,7 +223,7 @@ def test_what_settled_together_comes_due_apart(world):
     due = sorted(planned(world))
     now = world.clock.ms
     assert now + 3_600_000 <= due[0]
-    assert due[-1] <= now + 3_600_000 * (1 + resync.JITTER)
+    assert due[-1] <= now + 3_600_000 * (1 + interval.JITTER)
     assert max(Counter(at // 60_000 for at in due).values()) < 40
 
 
@@ -245,6 +254,19 @@ def test_a_kind_in_which_nothing_would_run_plans_nothing(world, trigger):
     world.apply("odd", "a")
     world.work()
     assert planned(world) == [None]
+
+
+def test_a_kind_that_has_nothing_but_a_resync_reaction_is_run_by_the_clock(world):
+    world.kind("probe", CHECK, resync_interval_secs=60)
+    world.apply("probe", "a")
+    assert (world.work(), world.phase("probe/a")) == ([], "Ready")
+    later(world)
+    assert world.work() == ["work probe/a"]
+    later(world)
+    world.apply("probe", "a", {"x": 2})  # while it is queued: nothing runs for the change
+    assert world.work() == []
+    later(world)
+    assert world.work() == ["work probe/a"]
 
 
 def test_an_interval_that_is_set_live_takes_effect_spread_over_its_whole_length(world):

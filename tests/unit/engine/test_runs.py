@@ -299,6 +299,24 @@ def test_a_config_name_that_someone_else_owns_stops_the_composer(world):
     assert world.get("group/g").failure_message == "the config taken exists and is not owned by group/g"
 
 
+def test_a_child_cannot_select_a_config_that_its_composer_emits_no_more(world):
+    world.leaf()
+    world.composite()
+
+    def compose(claim):
+        configs = [ProviderConfigSpec(name, "leaf", 1, {}) for name in claim.resource.spec["configs"]]
+        return Outcome(children=[ChildSpec("leaf", 1, "a", {}, provider_config_ref="one")], configs=configs)
+
+    world.on("group", compose, Stage.COMPOSE)
+    world.apply("group", "g", {"configs": ["one"]})
+    world.work()
+    world.apply("group", "g", {"configs": []})
+    world.work()
+    found = world.get("group/g")
+    assert found.failure_message == "leaf/a: the provider config one does not exist"
+    assert (found.failure_terminal, world.do(world.engine.config("one")).name) == (True, "one")
+
+
 # ---- kinds ----
 
 
