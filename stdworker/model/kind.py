@@ -6,6 +6,8 @@ import re
 from enum import StrEnum
 from typing import NamedTuple
 
+from stdworker.model.whole import whole
+
 KIND = re.compile(r"[a-z0-9][a-z0-9.-]{0,62}")
 RESOURCE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,252}")
 KIND_RULE = "a-z, 0-9, '.', '-'; at most 63; first alphanumeric"
@@ -29,9 +31,10 @@ class KindVersion(NamedTuple):
             raise ValueError(f"{name!r} is not a kind name ({KIND_RULE})")
         if not at:
             return cls(name)
-        if not version.isascii() or not version.isdigit() or not 1 <= int(version) <= VERSION_MAX:
+        number = whole(version, VERSION_MAX)
+        if not number:
             raise ValueError(f"{version!r} is not a kind version (1 to {VERSION_MAX})")
-        return cls(name, int(version))
+        return cls(name, number)
 
 
 class Trigger(StrEnum):

@@ -8,6 +8,7 @@ from pathlib import PurePath
 import yaml
 
 from stdworker.model.pointer import parse
+from stdworker.model.whole import whole
 
 __all__ = ["line_of"]
 
@@ -42,8 +43,9 @@ def _nodes(text: str) -> Iterator[yaml.Node]:
 def _mark(node: yaml.Node, tokens: list[str]) -> yaml.Mark:
     mark = node.start_mark
     for token in tokens:
-        if isinstance(node, yaml.SequenceNode) and token.isdigit() and int(token) < len(node.value):
-            node = node.value[int(token)]
+        index = whole(token, len(node.value) - 1) if isinstance(node, yaml.SequenceNode) else None
+        if index is not None:
+            node = node.value[index]
             mark = node.start_mark
             continue
         pairs = node.value if isinstance(node, yaml.MappingNode) else []

@@ -91,7 +91,7 @@ class SelfQuery(Strict):
             pairs=[_pair(text) for text in self.kv],
             phases=self.phase,
             name=self.name,
-            labels=dict(_label(text) for text in self.label),
+            labels=_labels(self.label),
         )
 
 
@@ -197,6 +197,16 @@ def _ref(text: str) -> Ref:
     if found := _OWNER.fullmatch(text):
         return Ref(found[1], found[2])
     raise _bad("owner", text, "kind/name")
+
+
+def _labels(texts: list[str]) -> dict[str, str]:
+    """All of them are to hold, which two values of one key never do."""
+    labels: dict[str, str] = {}
+    for key, value in map(_label, texts):
+        if labels.setdefault(key, value) != value:
+            told = f"query/label: {key} can't be both {labels[key]!r} and {value!r}"
+            raise Invalid(told, code="bad_parameter")
+    return labels
 
 
 def _label(text: str) -> tuple[str, str]:

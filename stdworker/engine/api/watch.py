@@ -18,6 +18,7 @@ from stdworker.engine.api.openapi import documented
 from stdworker.engine.api.problems import Refused
 from stdworker.engine.api.queries import SEQUENCE_MAX, ResourceWatchQuery, WatchQuery
 from stdworker.engine.store.records import ResourceFilter
+from stdworker.model.whole import whole
 
 MEDIA_TYPE = "text/event-stream"
 STALL_SECONDS = 60.0
@@ -103,6 +104,7 @@ def _resumed(since: int | None, last_event_id: str | None) -> int | None:
     """After which event to go on; None is from now on."""
     if not last_event_id:
         return since
-    if not last_event_id.isascii() or not last_event_id.isdigit() or int(last_event_id) > SEQUENCE_MAX:
+    sequence = whole(last_event_id, SEQUENCE_MAX)
+    if sequence is None:
         raise Refused(400, "bad_cursor", f"header/Last-Event-ID: {last_event_id!r} is not an id of this stream")
-    return int(last_event_id)
+    return sequence

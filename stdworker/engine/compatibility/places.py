@@ -11,6 +11,7 @@ from urllib.parse import unquote
 import jsonschema_rs
 
 from stdworker.model.json_text import dumps, equal, escape_token
+from stdworker.model.whole import whole
 
 Schema: TypeAlias = dict[str, Any] | bool
 
@@ -71,9 +72,8 @@ class Document:
 def _step(here: Any, token: str) -> Any:
     if isinstance(here, dict):
         return here.get(token)
-    if isinstance(here, list) and token.isascii() and token.isdigit() and int(token) < len(here):
-        return here[int(token)]
-    return None
+    index = whole(token, len(here) - 1) if isinstance(here, list) else None
+    return None if index is None else here[index]
 
 
 def _uri(pointer: str) -> str:

@@ -21,6 +21,27 @@ async def wait(api, name="one", **query):
     return answer.status_code, answer.json()
 
 
+LISTS = (
+    "/resources",
+    "/resources/roots",
+    "/resources/leaf/one/children",
+    "/resources/leaf/one/dependencies",
+    "/resources/leaf/one/events",
+    "/resources/leaf/one/ops",
+    "/resources/leaf/one/spec-history",
+    "/dead-letters",
+    "/audit",
+)
+
+
+@pytest.mark.parametrize("cursor", ["-1", "1.5", "²", str(2**63), "9" * 5_000])
+@pytest.mark.parametrize("path", LISTS)
+async def test_a_cursor_that_no_list_answered_is_refused(api, path, cursor):
+    await declare(api)
+    answer = await api.get(path, params={"cursor": cursor})
+    assert (answer.status_code in (400, 422), "cursor" in answer.json()["detail"]) == (True, True)
+
+
 async def test_waiting_for_what_is_so_answers_at_once(api, work):
     await declare(api)
     await work()

@@ -169,7 +169,9 @@ async def test_filters_narrow_a_list_together(api, query, names):
         "kv=leaf",
         "kv=leaf/v0",
         "owner=leaf",
+        "kv=leaf/v" + "9" * 5_000,
         "label=team",
+        "label=team:a&label=team:b",
         "cursor=%00",
     ],
 )
