@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from stdworker.engine.reconcile.clock import Clock
+from stdworker.engine.reconcile.closing import Closing
 from stdworker.engine.reconcile.health import Health
 from stdworker.engine.reconcile.kinds import Kinds
 from stdworker.engine.reconcile.positions import Positions
@@ -201,12 +202,14 @@ class Batcher:
         connection.begin()
         kinds = self._fresh_kinds(connection)
         heard = TOPICS if self.database.shared else self.watches.heard
+        closing = Closing()
         for verb, calls in by_verb.items():
-            uow = UnitOfWork(connection, kinds, self._now(), self._positions, self.limits, heard)
+            uow = UnitOfWork(connection, kinds, self._now(), self._positions, self.limits, heard, closing)
             answers += zip(calls, verb.run(uow, [call.argument for call in calls]), strict=True)
             uow.flush()
             hints |= uow.hints
             follow_up |= uow.follow_up
+        closing.write(connection)
         if batch[0].verb.dry:
             connection.rollback()
             return answers, set(), False

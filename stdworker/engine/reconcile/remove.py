@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 
 from stdworker.engine.reconcile import changes, schedule, state
 from stdworker.engine.reconcile.unit import UnitOfWork
-from stdworker.engine.store import catalog, edges, nodes
+from stdworker.engine.store import edges, nodes
 from stdworker.engine.store.rows import Node
 from stdworker.model.kind import Phase, Transition
 
@@ -46,10 +46,8 @@ def _remove(uow: UnitOfWork, gone: Sequence[Node]) -> None:
     schedule.run_waiting(uow, [f"name:{node.ref}" for node in gone])
     uow.send_crossings()
     nodes.remove(uow.db, ids)
-    counts: dict[str, int] = {}
     for node in gone:
-        counts[node.kind] = counts.get(node.kind, 0) - 1
-    catalog.count_phases(uow.db, [(kind, Phase.DELETING, change) for kind, change in counts.items()])
+        uow.closing.counts[node.kind, Phase.DELETING] -= 1
     uow.forget(gone)
 
 

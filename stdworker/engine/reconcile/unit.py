@@ -15,11 +15,12 @@ from typing import Any, NamedTuple
 import orjson
 
 from stdworker.engine.reconcile import crossings, schedule, state
+from stdworker.engine.reconcile.closing import Closing
 from stdworker.engine.reconcile.kinds import Kinds
 from stdworker.engine.reconcile.positions import POSITIONS_PER_MS, Positions, until
 from stdworker.engine.reconcile.texts import clean, new_uid
 from stdworker.engine.reconcile.watch import TOPICS, Hint, Topic
-from stdworker.engine.store import catalog, edges, events, nodes, reactors, revisions, tasks
+from stdworker.engine.store import edges, events, nodes, reactors, revisions, tasks
 from stdworker.engine.store.contract import Connection
 from stdworker.engine.store.rows import REACT, DeliveryRow, Node, RevisionRow, TaskRow, resource_of, task_ids, type_of
 from stdworker.errors import NotFound
@@ -58,6 +59,7 @@ class UnitOfWork:
     positions: Positions
     limits: Limits
     heard: frozenset[Topic] = TOPICS
+    closing: Closing = field(default_factory=Closing)
     actor: str = ENGINE
     hints: set[Hint] = field(default_factory=set)
     follow_up: bool = False
@@ -268,24 +270,19 @@ class UnitOfWork:
     # ---- writing ----
 
     def flush(self) -> None:
-        """Write everything. Events come last: see `store.events.add`."""
+        """Write everything but what is left to the end of the transaction."""
         schedule.resolve(self, self._requests)
-        counts = self._note_changes()
+        self._note_changes()
         self._write_nodes()
         self.send_crossings()
         self._write_tasks()
-        if self._rechecked:
-            edges.end_rechecks(self.db, self._rechecked)
         if self._rechecks:
-            edges.recheck(self.db, self._rechecks)
-            edges.recheck_dependents(self.db, [id for what, id in self._rechecks if what == edges.SOURCE])
             self.follow_up = True
-        if counts:
-            catalog.count_phases(self.db, counts)
-        if self._events:
-            events.add(self.db, self._events)
-            if "event" in self.heard:
-                self.hints.add(Hint("event"))
+        if self._events and "event" in self.heard:
+            self.hints.add(Hint("event"))
+        self.closing.rechecked |= self._rechecked
+        self.closing.rechecks |= self._rechecks
+        self.closing.events += self._events
         self._forget_pending()
 
     def _forget_pending(self) -> None:
@@ -299,7 +296,7 @@ class UnitOfWork:
         for told in (self._events, self._revisions):
             told.clear()
 
-    def _note_changes(self) -> list[tuple[str, str, int]]:
+    def _note_changes(self) -> None:
         moves: Counter[tuple[str, Phase | None, Phase]] = Counter()
         told = {event.uid for event in self._events}
         for node in self._dirty.values():
@@ -315,7 +312,14 @@ class UnitOfWork:
             if node.owner_id is not None and self._matters_above(node, before, after):
                 self._rechecks.add((edges.SOURCE, node.id))
             self._hint_change(node)
-        return _phase_counts(moves)
+        self._count(moves)
+
+    def _count(self, moves: Mapping[tuple[str, Phase | None, Phase], int]) -> None:
+        """By how much the number of resources in each phase changed."""
+        for (kind, before, after), resources in moves.items():
+            self.closing.counts[kind, after] += resources
+            if before is not None:
+                self.closing.counts[kind, before] -= resources
 
     def _note_transition(self, node: Node, before: _Before | None, after: _Before, *, is_told: bool) -> None:
         """Events of what is to be seen from outside, and that no decision told."""
@@ -363,16 +367,6 @@ class UnitOfWork:
             for row in self._tasks_saved.values():
                 if row.claimed_by is None and not row.held and row.position <= until(self.now_ms):
                     self.hint("work", row.pair)
-
-
-def _phase_counts(moves: Mapping[tuple[str, Phase | None, Phase], int]) -> list[tuple[str, str, int]]:
-    """By how much the number of resources in each phase changed."""
-    counts: Counter[tuple[str, str]] = Counter()
-    for (kind, before, after), resources in moves.items():
-        counts[kind, after] += resources
-        if before is not None:
-            counts[kind, before] -= resources
-    return [(kind, phase, change) for (kind, phase), change in counts.items() if change]
 
 
 def _standing(node: Node) -> _Before:

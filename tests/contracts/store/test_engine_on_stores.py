@@ -125,6 +125,7 @@ def test_two_siblings_that_settle_in_overlapping_transactions_never_lose_their_p
         uow = UnitOfWork(connection, Kinds.read(connection), SystemClock().now_ms(), Positions(), Limits(2, 300))
         assert settle.settle(uow, [answer(claim)]) == [True]
         uow.flush()
+        uow.closing.write(uow.db)
         return uow
 
     async def scenario() -> None:

@@ -35,6 +35,7 @@ def look(database):
     uow = UnitOfWork(connection, Kinds.read(connection, Kinds()), 0, Positions(), Limits(1, 1))
     recheck.consume(uow)
     uow.flush()
+    uow.closing.write(uow.db)
     connection.commit()
     connection.close()
 

@@ -1,0 +1,35 @@
+"""What a transaction writes last: rows that all others want too, and that it holds until it ends.
+
+Whoever has written them locks nothing more, so nobody who waits for them holds what their holder needs.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+
+from stdworker.engine.store import catalog, edges, events
+from stdworker.engine.store.contract import Connection
+
+
+@dataclass(slots=True)
+class Closing:
+    """Collected by all units of work of one transaction."""
+
+    counts: Counter[tuple[str, str]] = field(default_factory=Counter)
+    """By how much the number of resources of each kind and phase changes."""
+    rechecks: set[tuple[int, int]] = field(default_factory=set)
+    rechecked: set[tuple[int, int]] = field(default_factory=set)
+    events: list[events.EventRow] = field(default_factory=list)
+
+    def write(self, db: Connection) -> None:
+        """Events come last: see `store.events.add`."""
+        if self.rechecked:
+            edges.end_rechecks(db, self.rechecked)
+        if self.rechecks:
+            edges.recheck(db, self.rechecks)
+            edges.recheck_dependents(db, [id for what, id in self.rechecks if what == edges.SOURCE])
+        if counts := [(*key, change) for key, change in self.counts.items() if change]:
+            catalog.count_phases(db, counts)
+        if self.events:
+            events.add(db, self.events)
