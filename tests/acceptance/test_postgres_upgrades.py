@@ -83,6 +83,12 @@ async def work(engine, name):
     assert await engine.settle(results, "b") == [True]
 
 
+def test_a_database_that_is_not_there_is_to_be_created(postgres):
+    with pytest.raises(StoreUnavailable, match="does not exist") as refused:
+        PostgresDatabase(f"{postgres.url}/nowhere").migrate()
+    assert refused.value.hint.startswith("create it empty")
+
+
 def test_many_processes_that_start_at_once_make_one_schema(url):
     started = [
         subprocess.Popen([sys.executable, "-c", MIGRATE, url], stdout=subprocess.PIPE, stderr=subprocess.STDOUT)

@@ -175,6 +175,14 @@ def test_a_worker_and_conctl_find_their_way_in(serve, pki):
     assert subprocess.run(command, check=True, capture_output=True, timeout=HANG_SECONDS).stdout
 
 
+def test_conctl_without_what_the_listener_asks_for_is_told_what_that_is(serve, pki):
+    engine = serve(**pki.settings())
+    for address, advice in ((engine.rest, "--tls-cert and --tls-key"), (f"http{engine.rest[5:]}", "try https://")):
+        command = [BIN / "conctl", "--server", address, "--tls-ca", pki.path("ca.pem"), "cluster"]
+        done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=HANG_SECONDS)
+        assert (done.returncode, advice in done.stderr) == (1, True), done.stderr
+
+
 def test_replaced_certificates_are_used_from_the_next_connection_on(serve, pki):
     engine = serve(**pki.settings())
     with rest(engine, pki, "ada") as ada:

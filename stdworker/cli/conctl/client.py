@@ -181,7 +181,8 @@ class Client:
 
     def unreachable(self, error: Exception) -> Failed:
         reason = " ".join(str(error).split()) or type(error).__name__
-        return Failed(f"no engine answers at {without_user(self.connection.server)}: {reason}\n{_hint(reason)}")
+        hint = _hint(reason, is_secure=self.connection.server.startswith("https:"))
+        return Failed(f"no engine answers at {without_user(self.connection.server)}: {reason}\n{hint}")
 
 
 _HINTS = (
@@ -189,12 +190,18 @@ _HINTS = (
     ("CERTIFICATE_VERIFY_FAILED", "Name whom to trust with --tls-ca, or say --insecure to trust anybody."),
     ("CERTIFICATE_REQUIRED", "It wants to know who asks: --tls-cert and --tls-key."),
     ("illegal request line", "What listens there is not the REST API; the broker has an address of its own."),
-    ("without sending a response", "What listens there may speak TLS: try https://."),
 )
+_HUNG_UP = "without sending a response"
 
 
-def _hint(reason: str) -> str:
+def _hint(reason: str, *, is_secure: bool) -> str:
     """What to do, by a part of the reason."""
+    if _HUNG_UP in reason:  # TLS 1.3 tells a client only after its handshake that it has no certificate
+        return (
+            "It may want to know who asks: --tls-cert and --tls-key."
+            if is_secure
+            else "It may speak TLS: try https://."
+        )
     meant = (hint for part, hint in _HINTS if part in reason)
     return next(meant, "Start one with `converge serve`, or name its address with --server or CONVERGE_SERVER.")
 

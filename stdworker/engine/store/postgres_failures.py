@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
+
 import psycopg
 from psycopg import errors
 
 from stdworker.engine.store.postgres_connection import STATEMENT_SECONDS, ConnectionLost
 from stdworker.errors import StoreError, StoreUnavailable
 
+_MISSING_DATABASE = re.compile('database "[^"]*" does not exist')
 _RACES = (errors.SerializationFailure, errors.DeadlockDetected, errors.UniqueViolation, ConnectionLost)
 
 
@@ -31,8 +34,14 @@ def explain(error: BaseException) -> StoreError:
         case errors.QueryCanceled():
             return StoreError(f"a statement took longer than {STATEMENT_SECONDS} s and was ended")
         case psycopg.OperationalError() if not isinstance(error, errors.DeadlockDetected | errors.SerializationFailure):
-            return StoreUnavailable(f"the Postgres database can't be used: {_one_line(error)}")
+            return StoreUnavailable(f"the Postgres database can't be used: {_one_line(error)}", hint=_hint(error))
     return StoreError(f"the Postgres database failed: {_one_line(error)}")
+
+
+def _hint(error: BaseException) -> str:
+    """What to do, where the reason alone doesn't say it. A refused connection has no SQLSTATE, only its text."""
+    is_missing = _MISSING_DATABASE.search(str(error)) is not None
+    return "create it empty, owned by the engine's role; the engine makes its tables" if is_missing else ""
 
 
 def _one_line(error: BaseException) -> str:
