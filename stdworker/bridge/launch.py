@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from stdworker.bridge.launch_values import (
@@ -153,11 +154,20 @@ def sealed_keys(base: RawJson | None, *, sealed_by_default: bool) -> set[str]:
 
 
 def check_command(effective: RawJson | None, fixed: str) -> None:
-    """Raise ConfigError when a config names another program than the one that is the kind."""
+    """Raise ConfigError when a config names another program than the one that is the kind; any path to it will do."""
     named = (members(effective or b"{}") or {}).get("command")
-    if named is not None and named.value() not in (None, fixed):
+    if named is not None and not _is_program(named.value(), fixed):
         told = f"the program of this kind is {fixed}; a config can't name another"
         raise ConfigError(told, path="/command", code="fixed_command")
+
+
+def _is_program(named: object, fixed: str) -> bool:
+    if named in (None, fixed):
+        return True
+    try:
+        return isinstance(named, str) and Path(named).is_absolute() and Path(named).samefile(fixed)
+    except (OSError, ValueError):
+        return False
 
 
 def effective_launch(base: RawJson | None, default: RawJson | None, override: RawJson | None) -> RawJson | None:

@@ -190,9 +190,11 @@ class ProgramProvider:
         return Program(self._kind, launch, redact, self._runtime)
 
     def _launch(self, effective: RawJson | None) -> LaunchConfig:
-        if self._fixed_command is not None:
-            check_command(effective, self._fixed_command)
-        return parse_launch(effective, default_command=self._fixed_command or self._default_command)
+        if self._fixed_command is None:
+            return parse_launch(effective, default_command=self._default_command)
+        check_command(effective, self._fixed_command)
+        launch = parse_launch(effective, default_command=self._fixed_command)
+        return replace(launch, command=self._fixed_command)  # a link that the config named may lead elsewhere by then
 
     async def _run(self, request: ReactionRequest) -> BridgeResult:
         if self._closed:

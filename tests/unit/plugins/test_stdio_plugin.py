@@ -106,6 +106,25 @@ def test_a_config_may_name_the_program_that_the_kind_has_anyway(folder):
     assert found["config"] == {"word": "hey"}
 
 
+def test_any_path_to_the_program_of_the_kind_names_it_and_the_kind_s_own_is_run(folder, tmp_path_factory):
+    link = tmp_path_factory.mktemp("link") / "elsewhere"
+    link.symlink_to(folder)
+    settings, pair = WorkerSettings(kinds_path=(folder,)), KindVersion("greeter")
+
+    for path in (f"{folder}/../{folder.name}/greeter", f"{link}/greeter"):
+        assert run(settings, pair, config={"command": path})["kind"] == "greeter"
+
+    provider = next(p for p in stdio.stdworker_providers(settings) if p.kind == pair)
+    assert provider._launch(dumps({"command": f"{link}/greeter"})).command == str(folder / "greeter")
+
+
+@pytest.mark.parametrize("command", ["greeter", "./greeter", "/nowhere/greeter", "a\0b", 7])
+def test_what_is_no_path_to_the_program_of_the_kind_is_refused(folder, monkeypatch, command):
+    monkeypatch.chdir(folder)
+    with pytest.raises(Terminal, match="a config can't name another"):
+        run(WorkerSettings(kinds_path=(folder,)), KindVersion("greeter"), config={"command": command})
+
+
 def test_the_bundle_of_a_kind_file_counts_until_a_config_brings_another(folder):
     (folder / "greeter.kind.json").write_text(json.dumps(MANIFEST | {"default_bundle": "bG93"}))
     settings, pair = WorkerSettings(kinds_path=(folder,)), KindVersion("greeter")
