@@ -9,7 +9,7 @@ from starlette.responses import Response
 
 from stdworker.engine.api import bodies, declarations, shapes, views
 from stdworker.engine.api.context import Actor, InEngine, answer, paged
-from stdworker.engine.api.openapi import APPLIED, PAGED, documented
+from stdworker.engine.api.openapi import PAGED, RESULT, documented
 from stdworker.engine.api.queries import ConfigQuery, ConfigsQuery, RevealQuery
 from stdworker.model.kind import KindVersion
 
@@ -31,7 +31,7 @@ NamePath = Annotated[str, Path(examples=[EXAMPLE["name"]])]
         "Declare a provider config",
         answer=shapes.ConfigView,
         also={201: shapes.ConfigView},
-        headers=APPLIED,
+        headers=RESULT,
         body=shapes.ConfigBody,
         example=EXAMPLE,
         problems=(400, 409, 413, 422),

@@ -11,7 +11,7 @@ from starlette.responses import Response
 
 from stdworker.engine.api import bodies, declarations, examples, shapes, views
 from stdworker.engine.api.context import Actor, InEngine, KindPath, answer
-from stdworker.engine.api.openapi import PUBLISHED, documented
+from stdworker.engine.api.openapi import RESULT, documented
 from stdworker.engine.api.queries import PublishQuery, SchemaQuery
 from stdworker.engine.store.records import KindPolicy, KindRecord
 from stdworker.errors import Invalid, NotFound
@@ -67,7 +67,7 @@ async def _lowest_version(engine: InEngine, kind: str) -> int:
         answer_example=examples.PUBLISHED,
         body=MANIFEST,
         example=examples.MANIFEST,
-        headers=PUBLISHED,
+        headers=RESULT,
         problems=(400, 409, 413, 422),
     ),
 )

@@ -31,8 +31,8 @@ _SHAPES = [
 
 PAGED = {"X-Next-Cursor": "the cursor of the next page; absent on the last"}
 TAGGED = {"ETag": "another one after each change, but for those of `work`"}
-PUBLISHED = {"X-Apply-Result": "created, configured or unchanged"}
-APPLIED = {**PUBLISHED, **TAGGED}
+RESULT = {"X-Apply-Result": "created, configured or unchanged"}
+APPLIED = {**RESULT, **TAGGED}
 
 
 def documented(

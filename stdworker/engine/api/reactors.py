@@ -9,7 +9,7 @@ from starlette.responses import Response
 
 from stdworker.engine.api import bodies, declarations, shapes, views
 from stdworker.engine.api.context import Actor, InEngine, answer, paged
-from stdworker.engine.api.openapi import PAGED, documented
+from stdworker.engine.api.openapi import PAGED, RESULT, documented
 from stdworker.engine.api.queries import SEQUENCE_MAX, NamesQuery, PageQuery
 
 router = APIRouter(tags=["reactors"])
@@ -32,7 +32,7 @@ DeadLetterId = Annotated[int, Path(ge=1, le=SEQUENCE_MAX)]
         "Declare a reactor binding",
         answer=shapes.BindingView,
         also={201: shapes.BindingView},
-        headers={"X-Apply-Result": "created, configured or unchanged"},
+        headers=RESULT,
         body=shapes.BindingBody,
         example=EXAMPLE,
         problems=(400, 413, 422),

@@ -69,10 +69,7 @@ def _sequence(cursor: str | None) -> int:
 @router.get("/graph", **documented("A resource's whole subtree and its edges", answer=shapes.Graph, problems=(404,)))
 async def graph(engine: InEngine, ref: PathRef, query: Annotated[GraphQuery, Query()]) -> Response:
     records, truncated = await _subtree(engine, await engine.get(ref), query.limit)
-    inside = {record.ref for record in records}
-    edges = [
-        views.edge(edge) for edge in await engine.edges(ref) if edge.dependent in inside and edge.dependency in inside
-    ]
+    edges = [views.edge(edge) for edge in await engine.edges([record.uid for record in records])]
     nodes = [views.node(record) for record in records]
     return answer(shapes.Graph(shapes.RefView(ref.kind, ref.name), nodes, edges, truncated))
 

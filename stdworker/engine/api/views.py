@@ -46,6 +46,10 @@ def _raw(document: bytes | None) -> Raw:
     return shapes.NULL if document is None else Raw(document)
 
 
+def _text(document: str | None) -> Raw:
+    return shapes.NULL if document is None else Raw(document.encode())
+
+
 def _ref(ref: Ref | None) -> shapes.RefView | None:
     return None if ref is None else shapes.RefView(ref.kind, ref.name)
 
@@ -302,8 +306,8 @@ def operation(row: OperationRow) -> shapes.OperationView:
         uid=row.uid,
         verb=row.verb,
         state=row.state,  # type: ignore[arg-type]
-        input=_raw(row.input.encode() if row.input is not None else None),
-        output=_raw(row.output.encode() if row.output is not None else None),
+        input=_text(row.input),
+        output=_text(row.output),
         error=shapes.OperationErrorView(row.message, row.reason) if row.state == FAILED else None,
         attempts=row.attempts,
         requested_by=row.requested_by,
@@ -355,8 +359,8 @@ def _snapshot(row: DeliveryRow) -> shapes.SnapshotView:
         generation=row.generation,
         phase=Phase(row.phase),
         labels=loads(row.labels.encode()),
-        spec=_raw(row.spec.encode() if row.spec is not None else None),
-        status=_raw(row.status.encode() if row.status is not None else None),
+        spec=_text(row.spec),
+        status=_text(row.status),
     )
 
 

@@ -143,9 +143,7 @@ def _kind(uow: UnitOfWork, document: ApplyDocument) -> Kind:
 
 
 def _new(uow: UnitOfWork, document: ApplyDocument, kind: Kind, spec: str, config: str | None) -> Node:
-    if kind.policy.retired:
-        told = f"{kind.pair} is retired; it takes no new resources"
-        raise Invalid(told, [("/kind_version", told)], code="retired_kind")
+    _check_open(kind)
     check_spec(kind, spec)
     return Node(0, "", document.kind, document.name, None, None, uow.now_ms, document.kind_version, config, spec=spec)
 
@@ -157,9 +155,8 @@ def _change(uow: UnitOfWork, node: Node, kind: Kind, spec: str | None, config: s
     moved = node.kind_version != kind.pair.version
     if not (other_spec or moved or config != node.provider_config):
         return False
-    if moved and kind.policy.retired:
-        told = f"{kind.pair} is retired; it takes no new resources"
-        raise Invalid(told, [("/kind_version", told)], code="retired_kind")
+    if moved:
+        _check_open(kind)
     if other_spec or moved:
         check_spec(kind, target)
     spec = target if other_spec else node.spec
@@ -175,6 +172,12 @@ def _change(uow: UnitOfWork, node: Node, kind: Kind, spec: str | None, config: s
     uow.audit(node, "SpecChanged", generation=node.generation)
     uow.request(node, schedule.SPEC)
     return True
+
+
+def _check_open(kind: Kind) -> None:
+    if kind.policy.retired:
+        told = f"{kind.pair} is retired; it takes no new resources"
+        raise Invalid(told, [("/kind_version", told)], code="retired_kind")
 
 
 def _check_revision(ref: Ref, node: Node | None, only_if: Sequence[str]) -> None:

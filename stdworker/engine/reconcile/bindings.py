@@ -9,6 +9,7 @@ from stdworker.engine.reconcile.deliver import named
 from stdworker.engine.reconcile.kinds import Violations
 from stdworker.engine.reconcile.unit import Named, UnitOfWork
 from stdworker.engine.store import reactors
+from stdworker.engine.store.contract import Connection
 from stdworker.engine.store.records import BindingDeclaration
 from stdworker.engine.store.rows import BindingRow
 from stdworker.errors import Conflict, Invalid, NotFound
@@ -46,11 +47,17 @@ def put(uow: UnitOfWork, document: BindingDeclaration) -> tuple[str, BindingRow]
 
 def remove(uow: UnitOfWork, name: str) -> None:
     """Nothing new is delivered for it; what waits is."""
-    row = reactors.binding(uow.db, name)
-    if row is None:
-        raise NotFound(f"there is no reactor binding {name}")
+    row = existing(uow.db, name)
     reactors.remove_binding(uow.db, name)
     _tell(uow, "BindingDeleted", row)
+
+
+def existing(db: Connection, name: str) -> BindingRow:
+    """Raises NotFound."""
+    row = reactors.binding(db, name)
+    if row is None:
+        raise NotFound(f"there is no reactor binding {name}")
+    return row
 
 
 def _tell(uow: UnitOfWork, what: str, row: BindingRow) -> None:

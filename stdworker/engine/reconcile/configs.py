@@ -61,9 +61,7 @@ def _relabel(uow: UnitOfWork, row: ConfigRow, labels: str) -> str:
 
 
 def remove(uow: UnitOfWork, name: str) -> None:
-    known = catalog.config(uow.db, name)
-    if known is None:
-        raise NotFound(f"there is no provider config {name}")
+    known = existing(uow.db, name)
     _check_editable(uow, known, known.pair)
     users = nodes.on_config(uow.db, name, 0, 1)
     if users:
@@ -77,9 +75,7 @@ def remove(uow: UnitOfWork, name: str) -> None:
 
 def reveal(uow: UnitOfWork, name: str) -> ConfigRecord:
     """The config for someone who is shown its secrets, which is recorded."""
-    known = catalog.config(uow.db, name)
-    if known is None:
-        raise NotFound(f"there is no provider config {name}")
+    known = existing(uow.db, name)
     uow.audit(Named(known.pair.kind, name), "ConfigRevealed", f"{name} for {known.pair}")
     return record(uow.db, known)
 
@@ -95,6 +91,14 @@ def spread(uow: UnitOfWork, row: ConfigRow, *, was_default: bool, requeue: bool 
         for subject in subjects:
             catalog.start_sweep(uow.db, subject)
         uow.follow_up = True
+
+
+def existing(db: Connection, name: str) -> ConfigRow:
+    """Raises NotFound."""
+    row = catalog.config(db, name)
+    if row is None:
+        raise NotFound(f"there is no provider config {name}")
+    return row
 
 
 def record(db: Connection, row: ConfigRow) -> ConfigRecord:

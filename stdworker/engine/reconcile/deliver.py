@@ -16,6 +16,7 @@ from stdworker.engine.reconcile.texts import clean
 from stdworker.engine.reconcile.tokens import new_tokens
 from stdworker.engine.reconcile.unit import UnitOfWork
 from stdworker.engine.store import reactors, tasks
+from stdworker.engine.store.contract import Connection
 from stdworker.engine.store.reactors import ReadyDelivery
 from stdworker.engine.store.records import Claim, Settlement
 from stdworker.engine.store.rows import REACT, DeliveryRow, TaskRow, task_id
@@ -150,9 +151,7 @@ def _queue_again(uow: UnitOfWork, row: TaskRow, position: int) -> None:
 
 def revive(uow: UnitOfWork, id: int) -> DeliveryRow:
     """Queue a dead letter again, as if it had never been tried. Raises NotFound, and Conflict without a reactor."""
-    delivery = reactors.dead_letter(uow.db, id, lock=True)
-    if delivery is None:
-        raise NotFound(f"there is no dead letter {id}", hint="it is queued again already, or too old to be kept")
+    delivery = dead_letter(uow.db, id, lock=True)
     pair = uow.kinds.reactor(delivery.reactor, delivery.reactor_version)
     if pair is None:
         told = f"{named(delivery.reactor, delivery.reactor_version)} is not published with a reactor reaction any more"
@@ -160,6 +159,14 @@ def revive(uow: UnitOfWork, id: int) -> DeliveryRow:
     reactors.mark(uow.db, id, None, 0, "", "")
     uow.save_task(TaskRow(task_id(id, REACT), id, *pair, uow.position()))
     uow.audit(delivery, "DeliveryRetried", delivery.message, **_about(delivery))
+    return delivery
+
+
+def dead_letter(db: Connection, id: int, *, lock: bool = False) -> DeliveryRow:
+    """Raises NotFound."""
+    delivery = reactors.dead_letter(db, id, lock=lock)
+    if delivery is None:
+        raise NotFound(f"there is no dead letter {id}", hint="it is queued again already, or too old to be kept")
     return delivery
 
 

@@ -250,9 +250,9 @@ class Engine:
         """What is so many steps above and below a resource: owners and dependencies, children and dependents."""
         return await self._lists.read(neighbourhood.around, ref, up, down, limit)
 
-    async def edges(self, ref: Ref) -> list[Edge]:
-        """The edges between the resources of a whole subtree."""
-        return await self._lists.read(readings.edges, ref)
+    async def edges(self, uids: Sequence[str]) -> list[Edge]:
+        """The edges between some resources."""
+        return await self._lists.read(neighbourhood.edges_among, uids)
 
     async def dependencies(self, ref: Ref, *, limit: int = 100, cursor: str | None = None) -> Page:
         """A page of what a resource depends on: each edge with the resource at its other end."""

@@ -20,7 +20,6 @@ from stdworker.engine.store.lists import Seen
 from stdworker.engine.store.records import Explanation, Reason
 from stdworker.engine.store.rows import DELETE, OPERATE, RECONCILE, Node, TaskRow, task_id, task_ids
 from stdworker.engine.store.schema import FOREVER_MS
-from stdworker.errors import NotFound
 from stdworker.model.json_text import RawJson
 from stdworker.model.kind import Stage
 from stdworker.model.pointer import find
@@ -55,9 +54,7 @@ class Look:
 
 def explain(db: Connection, ref: Ref, now_ms: int) -> Explanation:
     """Raises NotFound."""
-    seen = lists.get(db, ref)
-    if seen is None:
-        raise NotFound(f"there is no resource {ref}")
+    seen = present.existing(db, ref)
     rows = {row.id: row for row in tasks.read(db, task_ids(seen.node.id))}
     record = present.record(db, seen)
     reasons = [] if record.is_ready else why_not_ready(Look(db, seen, rows, now_ms))
@@ -152,7 +149,7 @@ def _gated(look: Look) -> Iterator[Reason]:
             yield Reason("waits_for_dependency", told, f"conctl explain {source.ref}", source.ref)
             continue
         status = RawJson((source.status or "null").encode())
-        for field, pointer in gates.flows_of(edge):
+        for field, pointer in gates.flows_of(edge.flows):
             value = find(status, pointer)
             if value is None or value == b"null":
                 yield _missing(source.ref, pointer, field, "isn't there" if value is None else "is null")

@@ -22,9 +22,9 @@ from stdworker.model.pointer import find, replace
 NAMED_MAX = 5
 
 
-def flows_of(edge: EdgeRow) -> list[tuple[str, str]]:
-    """(dependent_field, source_field) pairs."""
-    return [(field, source) for field, source in orjson.loads(edge.flows)] if edge.flows != "[]" else []
+def flows_of(text: str) -> list[tuple[str, str]]:
+    """The (dependent_field, source_field) pairs of an edge."""
+    return [(field, source) for field, source in orjson.loads(text)] if text != "[]" else []
 
 
 def effective_spec(composed: str, flowed: str | None) -> str:
@@ -85,7 +85,7 @@ def _look_up(uow: UnitOfWork, incoming: list[EdgeRow]) -> tuple[list[str], list[
             reason = _why_stuck(source)
             (stuck if reason else moving).append(f"{source.ref} {why_unsynced(source)}")
         status = source.status.encode() if source.status is not None else b"null"
-        for field, pointer in flows_of(edge):
+        for field, pointer in flows_of(edge.flows):
             value = find(status, pointer)
             if value is not None and value != b"null":
                 flowed[field] = value

@@ -6,10 +6,9 @@ from collections.abc import Callable, Collection, Sequence
 from typing import NamedTuple
 
 from stdworker.engine.reconcile import gates, present
-from stdworker.engine.store import edges, lists
+from stdworker.engine.store import lists
 from stdworker.engine.store.contract import Connection
 from stdworker.engine.store.records import Edge, ResourceRecord
-from stdworker.errors import NotFound
 from stdworker.model.resource import Ref
 
 
@@ -23,15 +22,13 @@ class Neighbourhood(NamedTuple):
 
 def around(db: Connection, ref: Ref, up: int, down: int, limit: int) -> Neighbourhood:
     """At most `limit` resources, those that are near first. Raises NotFound."""
-    top = lists.get(db, ref)
-    if top is None:
-        raise NotFound(f"there is no resource {ref}")
-    distances = {top.node.id: 0}
+    distances = {present.existing(db, ref).node.id: 0}
     is_cut = _spread(db, distances, lists.above, -1, up, limit)
     is_cut = _spread(db, distances, lists.below, 1, down, limit) or is_cut
     records = {seen.node.id: present.record(db, seen) for seen in lists.get_many(db, distances)}
     near = sorted((abs(distance), id) for id, distance in distances.items() if id in records)
-    return Neighbourhood([(distances[id], records[id]) for _, id in near], _edges(db, records), is_cut)
+    edges = edges_among(db, [record.uid for record in records.values()])
+    return Neighbourhood([(distances[id], records[id]) for _, id in near], edges, is_cut)
 
 
 def _spread(
@@ -54,9 +51,9 @@ def _spread(
     return False
 
 
-def _edges(db: Connection, records: dict[int, ResourceRecord]) -> list[Edge]:
+def edges_among(db: Connection, uids: Collection[str]) -> list[Edge]:
+    """The edges that begin and end at one of some resources."""
     return [
-        Edge(records[edge.dependent_id].ref, records[edge.dependency_id].ref, gates.flows_of(edge))
-        for edge in edges.of_dependents(db, list(records))
-        if edge.dependency_id in records
+        Edge(dependent, dependency, gates.flows_of(flows))
+        for dependent, dependency, flows in lists.edges_among(db, uids)
     ]

@@ -13,11 +13,21 @@ from stdworker.engine.store.contract import Connection
 from stdworker.engine.store.lists import Culprit, Seen
 from stdworker.engine.store.records import ResourceRecord, WorkRecord
 from stdworker.engine.store.rows import TASK_TYPE_NAMES, Node, TaskRow
+from stdworker.errors import NotFound
 from stdworker.model.json_text import RawJson
 from stdworker.model.kind import Phase
+from stdworker.model.resource import Ref
 
 CULPRITS_NAMED_MAX = 5
 CULPRITS_READ_MAX = 200
+
+
+def existing(db: Connection, ref: Ref) -> Seen:
+    """Raises NotFound."""
+    seen = lists.get(db, ref)
+    if seen is None:
+        raise NotFound(f"there is no resource {ref}")
+    return seen
 
 
 def record(db: Connection, seen: Seen) -> ResourceRecord:

@@ -4,23 +4,24 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from operator import attrgetter, itemgetter
 from typing import Any
 
 import orjson
 
+from stdworker.engine.reconcile import bindings as binding_decisions
 from stdworker.engine.reconcile import configs as config_decisions
-from stdworker.engine.reconcile import gates, present
+from stdworker.engine.reconcile import deliver, gates, present
 from stdworker.engine.reconcile import revisions as revision_decisions
 from stdworker.engine.reconcile.kinds import record
 from stdworker.engine.reconcile.tokens import row_id
-from stdworker.engine.store import catalog, lists, nodes, reactors, tasks
+from stdworker.engine.store import catalog, lists, reactors, tasks
 from stdworker.engine.store import edges as edge_store
 from stdworker.engine.store import events as event_store
 from stdworker.engine.store import members as member_store
 from stdworker.engine.store import operations as operation_store
 from stdworker.engine.store.contract import Connection
 from stdworker.engine.store.events import EventRow
-from stdworker.engine.store.lists import Seen
 from stdworker.engine.store.records import (
     AuditFilter,
     ConfigRecord,
@@ -48,15 +49,15 @@ _CURSOR = re.compile(r"[0-9]{1,18}")
 
 
 def get(db: Connection, ref: Ref) -> ResourceRecord:
-    return present.record(db, _existing(db, ref))
+    return present.record(db, present.existing(db, ref))
 
 
 def find(db: Connection, where: ResourceFilter, limit: int, cursor: str | None) -> Page:
     limit = _bounded(limit)
     before = _number(cursor) if cursor is not None else None
-    found = lists.find(db, where, limit + 1, before)
-    page = found[:limit]
-    return Page([present.record(db, seen) for seen in page], str(page[-1].node.id) if len(found) > limit else None)
+    page = Page.cut(lists.find(db, where, limit + 1, before), limit, lambda seen: seen.node.id)
+    page.items = [present.record(db, seen) for seen in page.items]
+    return page
 
 
 def summary(db: Connection) -> dict[str, Any]:
@@ -64,7 +65,7 @@ def summary(db: Connection) -> dict[str, Any]:
 
 
 def summary_below(db: Connection, ref: Ref) -> dict[str, Any]:
-    return _summed(lists.phases_below(db, _existing(db, ref).node.id))
+    return _summed(lists.phases_below(db, present.existing(db, ref).node.id))
 
 
 def _summed(counts: Sequence[tuple[str, str, int]]) -> dict[str, Any]:
@@ -76,29 +77,18 @@ def _summed(counts: Sequence[tuple[str, str, int]]) -> dict[str, Any]:
     return {"totals": totals, "by_kind": by_kind}
 
 
-def edges(db: Connection, ref: Ref) -> list[Edge]:
-    found = lists.edges_below(db, nodes.subtree(db, _existing(db, ref).node.id))
-    ends = {id for edge in found for id in (edge.dependent_id, edge.dependency_id)}
-    refs = lists.refs(db, ends)
-    return [
-        Edge(refs[edge.dependent_id], refs[edge.dependency_id], gates.flows_of(edge))
-        for edge in found
-        if edge.dependent_id in refs and edge.dependency_id in refs
-    ]
-
-
 def dependencies(db: Connection, ref: Ref, limit: int, cursor: str | None) -> Page:
     limit = _bounded(limit)
     after = _number(cursor) if cursor is not None else 0
-    found = edge_store.of_dependent(db, _existing(db, ref).node.id, after, limit + 1)
-    page = found[:limit]
-    sources = {seen.node.id: seen for seen in lists.get_many(db, [edge.dependency_id for edge in page])}
-    items = [
-        (Edge(ref, source.node.ref, gates.flows_of(edge)), present.record(db, source))
-        for edge in page
+    found = edge_store.of_dependent(db, present.existing(db, ref).node.id, after, limit + 1)
+    page = Page.cut(found, limit, lambda edge: edge.dependency_id)
+    sources = {seen.node.id: seen for seen in lists.get_many(db, [edge.dependency_id for edge in page.items])}
+    page.items = [
+        (Edge(ref, source.node.ref, gates.flows_of(edge.flows)), present.record(db, source))
+        for edge in page.items
         if (source := sources.get(edge.dependency_id)) is not None
     ]
-    return Page(items, str(page[-1].dependency_id) if len(found) > limit else None)
+    return page
 
 
 def events(db: Connection, ref: Ref | None, after: int, limit: int) -> list[EventRecord]:
@@ -107,9 +97,9 @@ def events(db: Connection, ref: Ref | None, after: int, limit: int) -> list[Even
 
 def audit(db: Connection, where: AuditFilter, limit: int, cursor: str | None) -> Page:
     limit = _bounded(limit)
-    found = event_store.audit(db, where, _number(cursor) if cursor is not None else NUMBER_MAX, limit + 1)
-    page = [_event(seq, row) for seq, row in found[:limit]]
-    return Page(page, str(page[-1].seq) if len(found) > limit else None)
+    page = Page.cut(event_store.audit(db, where, _before(cursor), limit + 1), limit, itemgetter(0))
+    page.items = [_event(seq, row) for seq, row in page.items]
+    return page
 
 
 def _event(seq: int, row: EventRow) -> EventRecord:
@@ -129,7 +119,7 @@ def _event(seq: int, row: EventRow) -> EventRecord:
 
 
 def revisions(db: Connection, ref: Ref, limit: int, cursor: str | None) -> Page:
-    return revision_decisions.page(db, ref, _bounded(limit), _number(cursor) if cursor is not None else None)
+    return revision_decisions.page(db, ref, _bounded(limit), _before(cursor))
 
 
 def kinds(db: Connection) -> list[KindRecord]:
@@ -137,10 +127,10 @@ def kinds(db: Connection) -> list[KindRecord]:
 
 
 def kind(db: Connection, pair: KindVersion) -> KindRecord:
-    found = next((record for record in kinds(db) if record.pair == pair), None)
-    if found is None:
+    row = catalog.kind(db, pair)
+    if row is None:
         raise NotFound(f"the kind {pair} is not published")
-    return found
+    return record(row)
 
 
 def default_configs(db: Connection, pairs: Sequence[KindVersion]) -> dict[KindVersion, DefaultConfig]:
@@ -151,17 +141,13 @@ def default_configs(db: Connection, pairs: Sequence[KindVersion]) -> dict[KindVe
 
 def configs(db: Connection, pair: KindVersion | None, limit: int, cursor: str | None) -> Page:
     limit = _bounded(limit)
-    found = catalog.list_configs(db, pair, cursor or "", limit + 1)
-    page = found[:limit]
-    records = [config_decisions.record(db, row) for row in page]
-    return Page(records, page[-1].name if len(found) > limit else None)
+    page = Page.cut(catalog.list_configs(db, pair, cursor or "", limit + 1), limit, attrgetter("name"))
+    page.items = [config_decisions.record(db, row) for row in page.items]
+    return page
 
 
 def config(db: Connection, name: str) -> ConfigRecord:
-    row = catalog.config(db, name)
-    if row is None:
-        raise NotFound(f"there is no provider config {name}")
-    return config_decisions.record(db, row)
+    return config_decisions.record(db, config_decisions.existing(db, name))
 
 
 def members(db: Connection) -> list[MemberRecord]:
@@ -171,9 +157,11 @@ def members(db: Connection) -> list[MemberRecord]:
 def leased(db: Connection, leases: Sequence[Lease]) -> dict[Lease, Leased]:
     """What valid leases are for. A deadline is told whole: nobody knows when the task began."""
     by_id = {id: lease for lease in leases if (id := row_id(lease)) is not None}
+    rows = tasks.read(db, list(by_id))
+    kinds = {pair: catalog.kind(db, pair) for pair in {row.pair for row in rows}}
     found: dict[Lease, Leased] = {}
-    for row in tasks.read(db, list(by_id)):
-        kind = catalog.kind(db, row.pair)
+    for row in rows:
+        kind = kinds[row.pair]
         if (row.token, row.epoch) == by_id[row.id] and row.stage is not None and kind is not None:
             deadline_ms = record(kind).policy.task_deadline_seconds * 1000
             found[by_id[row.id]] = Leased(row.pair, Stage(row.stage), deadline_ms)
@@ -184,11 +172,41 @@ def ping(db: Connection) -> None:
     catalog.revision(db)
 
 
-def _existing(db: Connection, ref: Ref) -> Seen:
-    seen = lists.get(db, ref)
-    if seen is None:
-        raise NotFound(f"there is no resource {ref}")
-    return seen
+def operations(db: Connection, ref: Ref, limit: int, cursor: str | None) -> Page:
+    """The resource's operations, the newest first."""
+    present.existing(db, ref)
+    limit = _bounded(limit)
+    return Page.cut(operation_store.of(db, ref, _before(cursor), limit + 1), limit, attrgetter("number"))
+
+
+def bindings(db: Connection, limit: int, cursor: str | None) -> Page:
+    limit = _bounded(limit)
+    return Page.cut(reactors.bindings(db, cursor or "", limit + 1), limit, attrgetter("name"))
+
+
+def binding(db: Connection, name: str) -> BindingRow:
+    return binding_decisions.existing(db, name)
+
+
+def dead_letters(db: Connection, limit: int, cursor: str | None) -> Page:
+    """Deliveries that were given up, the newest crossing first."""
+    limit = _bounded(limit)
+    return Page.cut(reactors.dead(db, _before(cursor), limit + 1), limit, attrgetter("id"))
+
+
+def delivery_counts(db: Connection) -> dict[str, int]:
+    return reactors.counts(db, DELIVERIES_COUNTED_MAX)
+
+
+def dead_letter(db: Connection, id: int) -> DeliveryRow:
+    return deliver.dead_letter(db, id)
+
+
+def operation(db: Connection, ref: Ref, uid: str) -> OperationRow:
+    found = operation_store.get(db, ref, uid)
+    if found is None:
+        raise NotFound(f"{ref} has no operation {uid}", hint="the oldest ones are forgotten")
+    return found
 
 
 def _bounded(limit: int) -> int:
@@ -201,50 +219,6 @@ def _number(cursor: str) -> int:
     return int(cursor)
 
 
-def operations(db: Connection, ref: Ref, limit: int, cursor: str | None) -> Page:
-    """The resource's operations, the newest first."""
-    _existing(db, ref)
-    limit = _bounded(limit)
-    found = operation_store.of(db, ref, _number(cursor) if cursor is not None else NUMBER_MAX, limit + 1)
-    page = found[:limit]
-    return Page(page, str(page[-1].number) if len(found) > limit else None)
-
-
-def bindings(db: Connection, limit: int, cursor: str | None) -> Page:
-    limit = _bounded(limit)
-    found = reactors.bindings(db, cursor or "", limit + 1)
-    page = found[:limit]
-    return Page(page, page[-1].name if len(found) > limit else None)
-
-
-def binding(db: Connection, name: str) -> BindingRow:
-    found = reactors.binding(db, name)
-    if found is None:
-        raise NotFound(f"there is no reactor binding {name}")
-    return found
-
-
-def dead_letters(db: Connection, limit: int, cursor: str | None) -> Page:
-    """Deliveries that were given up, the newest crossing first."""
-    limit = _bounded(limit)
-    found = reactors.dead(db, _number(cursor) if cursor is not None else NUMBER_MAX, limit + 1)
-    page = found[:limit]
-    return Page(page, str(page[-1].id) if len(found) > limit else None)
-
-
-def delivery_counts(db: Connection) -> dict[str, int]:
-    return reactors.counts(db, DELIVERIES_COUNTED_MAX)
-
-
-def dead_letter(db: Connection, id: int) -> DeliveryRow:
-    found = reactors.dead_letter(db, id)
-    if found is None:
-        raise NotFound(f"there is no dead letter {id}", hint="it is queued again already, or too old to be kept")
-    return found
-
-
-def operation(db: Connection, ref: Ref, uid: str) -> OperationRow:
-    found = operation_store.get(db, ref, uid)
-    if found is None:
-        raise NotFound(f"{ref} has no operation {uid}", hint="the oldest ones are forgotten")
-    return found
+def _before(cursor: str | None) -> int:
+    """Where a page of a list begins that starts with the newest."""
+    return _number(cursor) if cursor is not None else NUMBER_MAX

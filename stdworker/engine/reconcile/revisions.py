@@ -6,10 +6,12 @@ spec of the revision before them.
 
 from __future__ import annotations
 
-from stdworker.engine.reconcile import schedule
+from operator import attrgetter
+
+from stdworker.engine.reconcile import present, schedule
 from stdworker.engine.reconcile.apply import check_appliable, check_spec
 from stdworker.engine.reconcile.unit import UnitOfWork
-from stdworker.engine.store import lists, revisions
+from stdworker.engine.store import revisions
 from stdworker.engine.store.contract import Connection
 from stdworker.engine.store.records import Page
 from stdworker.engine.store.rows import Node, RevisionRow
@@ -38,23 +40,15 @@ def roll_back(uow: UnitOfWork, ref: Ref, generation: int) -> int:
 
 def at(db: Connection, ref: Ref, generation: int) -> RevisionRow:
     """The revision that a resource had at a generation. Raises NotFound when it is not kept, or not there yet."""
-    return _at(db, _existing(db, ref), generation)
+    return _at(db, present.existing(db, ref).node, generation)
 
 
-def page(db: Connection, ref: Ref, limit: int, before: int | None) -> Page:
+def page(db: Connection, ref: Ref, limit: int, before: int) -> Page:
     """The youngest first, from the one before a generation on; the live one is the youngest of all."""
-    node = _existing(db, ref)
-    live = [_live(node)] if before is None or node.spec_gen < before else []
-    found = live + revisions.before(db, node.id, min(node.spec_gen, before or node.spec_gen), limit + 1 - len(live))
-    shown = found[:limit]
-    return Page(shown, str(shown[-1].generation) if len(found) > limit else None)
-
-
-def _existing(db: Connection, ref: Ref) -> Node:
-    seen = lists.get(db, ref)
-    if seen is None:
-        raise NotFound(f"there is no resource {ref}")
-    return seen.node
+    node = present.existing(db, ref).node
+    live = [_live(node)] if node.spec_gen < before else []
+    found = live + revisions.before(db, node.id, min(node.spec_gen, before), limit + 1 - len(live))
+    return Page.cut(found, limit, attrgetter("generation"))
 
 
 def _at(db: Connection, node: Node, generation: int) -> RevisionRow:

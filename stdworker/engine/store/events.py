@@ -63,10 +63,10 @@ def last(db: Connection) -> int:
 
 
 def of_type(db: Connection, type: str, refs: Collection[Ref]) -> list[EventRow]:
-    """The kept events of one type about some resources."""
+    """The kept events of one type about some resources, the oldest first."""
     statement = (
         f"SELECT {selected('e', _COLUMNS[1:])} FROM ROWS(kind text, name text) r"
-        " JOIN events e ON e.kind = r.kind AND e.name = r.name WHERE e.type = :type"
+        " JOIN events e ON e.kind = r.kind AND e.name = r.name WHERE e.type = :type ORDER BY e.seq"
     )
     return [EventRow(*row) for row in db.fetch(statement, rows=[tuple(ref) for ref in refs], type=type)]
 

@@ -7,13 +7,23 @@ from typing import Any, NamedTuple
 
 from stdworker.engine.store.contract import Connection, Row
 from stdworker.engine.store.records import ResourceFilter
-from stdworker.engine.store.rows import NODE_COLUMNS, TASK_COLUMNS, EdgeRow, Node, TaskRow
+from stdworker.engine.store.rows import (
+    DELETE,
+    NODE_COLUMNS,
+    RECONCILE,
+    ROWS_PER_RESOURCE,
+    TASK_COLUMNS,
+    Node,
+    TaskRow,
+)
 from stdworker.engine.store.sql import selected
-from stdworker.engine.store.tasks import Ready
+from stdworker.engine.store.tasks import SHOWN, Ready
 from stdworker.model.kind import Phase
 from stdworker.model.resource import Ref
 
-_TASK_OF = "q.id = n.id * 4 + CASE WHEN n.deletion_requested_at IS NULL THEN 0 ELSE 1 END"
+_TASK_OF = (
+    f"q.id = n.id * {ROWS_PER_RESOURCE} + CASE WHEN n.deletion_requested_at IS NULL THEN {RECONCILE} ELSE {DELETE} END"
+)
 _FROM = (
     f"FROM resources n LEFT JOIN queue q ON {_TASK_OF}"
     " LEFT JOIN resources o ON o.id = n.owner_id LEFT JOIN resources t ON t.id = n.root_id"
@@ -21,9 +31,7 @@ _FROM = (
 _SEEN = f"SELECT {selected('n', NODE_COLUMNS)}, {selected('q', TASK_COLUMNS)}, o.kind, o.name, t.kind, t.name {_FROM}"
 _WITH_OWNER = "FROM resources n LEFT JOIN resources o ON o.id = n.owner_id"
 _OBSERVED = (
-    "SELECT 0, n.id, 0, 0, 0, 0, 0, n.uid, n.kind, n.name, n.kind_version, n.generation, n.synced_gen, n.worked_gen,"
-    " n.composed_gen, n.due, n.unsettled, n.phase, n.spec, n.status, n.labels, n.finalizers,"
-    " n.deletion_requested_at, n.frozen_until, o.uid, t.uid, NULL, NULL FROM resources n"
+    f"SELECT 0, n.id, 0, 0, 0, 0, 0, {SHOWN}, NULL, NULL FROM resources n"
     " LEFT JOIN resources o ON o.id = n.owner_id LEFT JOIN resources t ON t.id = n.root_id"
 )
 _CULPRITS = (
@@ -159,12 +167,16 @@ def below(db: Connection, ids: Collection[int], limit: int) -> list[int]:
     return [row[0] for row in db.fetch(statement, ids=sorted(ids), limit=limit)]
 
 
-def edges_below(db: Connection, owner_ids: Collection[int]) -> list[EdgeRow]:
+def edges_among(db: Connection, uids: Collection[str]) -> list[tuple[Ref, Ref, str]]:
+    """The edges between some resources: dependent, dependency and flows."""
     statement = (
-        "SELECT e.dependent_id, e.dependency_id, e.owner_id, e.flows FROM edges e"
-        " WHERE e.owner_id IN (SELECT * FROM IDS(ids)) ORDER BY e.dependent_id, e.dependency_id"
+        "SELECT d.kind, d.name, s.kind, s.name, e.flows, s.uid FROM resources d JOIN edges e ON e.dependent_id = d.id"
+        " JOIN resources s ON s.id = e.dependency_id WHERE d.uid IN (SELECT * FROM NAMES(uids))"
+        " ORDER BY e.dependent_id, e.dependency_id"
     )
-    return [EdgeRow(*row) for row in db.fetch(statement, ids=sorted(owner_ids))]
+    inside = set(uids)
+    rows = db.fetch(statement, uids=sorted(inside))
+    return [(Ref(*row[:2]), Ref(*row[2:4]), row[4]) for row in rows if row[5] in inside]
 
 
 def _conditions(where: ResourceFilter) -> tuple[list[str], dict[str, Any]]:

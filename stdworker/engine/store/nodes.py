@@ -30,10 +30,6 @@ _SAVE_RESYNC = update("resources", ("id", "resync_at"))
 _SAVE_DOCUMENTS = update("resources", _DOCUMENTS)
 _SAVE_LABELS = insert("resource_labels", ("key", "value", "resource_id"))
 _WAIT = insert("waits", ("subject", "resource_id"), "ON CONFLICT DO NOTHING")
-_SUBTREE = (
-    "WITH RECURSIVE below(id) AS (SELECT CAST(:id AS BIGINT) UNION ALL"
-    " SELECT c.id FROM resources c JOIN below b ON c.owner_id = b.id)"
-)
 _DOOMED_BY = (
     "SELECT c.id FROM resources c WHERE c.owner_id IN (SELECT * FROM IDS(ids))"
     " UNION SELECT e.dependent_id FROM edges e WHERE e.dependency_id IN (SELECT * FROM IDS(ids))"
@@ -104,10 +100,6 @@ def remove(db: Connection, ids: Collection[int]) -> None:
         ("resources", "id"),
     ):
         db.run(f"DELETE FROM {table} WHERE {column} IN (SELECT * FROM IDS(ids))", ids=sorted(ids))
-
-
-def subtree(db: Connection, id: int) -> list[int]:
-    return [row[0] for row in db.fetch(_SUBTREE + " SELECT id FROM below ORDER BY id", id=id)]
 
 
 def deletion_set(db: Connection, id: int) -> list[int]:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from stdworker.model.config import ProviderConfig
 from stdworker.model.json_text import RawJson
@@ -14,6 +14,8 @@ from stdworker.model.layers import Leaf
 from stdworker.model.outcome import Condition, Outcome
 from stdworker.model.resource import Operation, Ref, Resource
 from stdworker.model.task import Lease
+
+T = TypeVar("T")
 
 
 class Unset(Enum):
@@ -392,6 +394,12 @@ class Page:
 
     items: Sequence[Any]
     cursor: str | None = None
+
+    @classmethod
+    def cut(cls, found: Sequence[T], limit: int, place: Callable[[T], object]) -> Page:
+        """Of rows that were read with one beyond the limit; `place` of the last that is shown is the cursor."""
+        shown = found[:limit]
+        return cls(shown, str(place(shown[-1])) if len(found) > limit else None)
 
 
 @dataclass(slots=True)

@@ -23,12 +23,14 @@ _AHEAD = (
     "SELECT count(*) FROM (SELECT 1 FROM queue WHERE kind = :kind AND kind_version = :version AND claimed_by IS NULL"
     " AND NOT held AND position < :position LIMIT :limit) AS ahead"
 )
-_READY_COLUMNS = (
-    "q.id, q.resource_id, q.reasons, q.seq, q.done, q.epoch, q.attempts,"
-    " n.uid, n.kind, n.name, n.kind_version, n.generation, n.synced_gen, n.worked_gen, n.composed_gen, n.due,"
+SHOWN = (
+    "n.uid, n.kind, n.name, n.kind_version, n.generation, n.synced_gen, n.worked_gen, n.composed_gen, n.due,"
     " n.unsettled, n.phase, n.spec, n.status, n.labels, n.finalizers, n.deletion_requested_at, n.frozen_until,"
-    " o.uid, t.uid, c.spec, c.bundle"
+    " o.uid, t.uid"
 )
+"""What a handler is shown of a resource `n`, its owner `o` and its root `t`: the columns of `Ready` from `uid` on."""
+
+_READY_COLUMNS = f"q.id, q.resource_id, q.reasons, q.seq, q.done, q.epoch, q.attempts, {SHOWN}, c.spec, c.bundle"
 _READY = (
     "SELECT * FROM (SELECT {columns} FROM queue q JOIN resources n ON n.id = q.resource_id"
     " LEFT JOIN resources o ON o.id = n.owner_id LEFT JOIN resources t ON t.id = n.root_id"

@@ -180,3 +180,23 @@ async def test_the_version_says_what_answers(api):
     answer = await api.get("/version")
     assert answer.json()["api_version"] == answer.headers["x-api-version"] == "v1"
     assert answer.json()["store"] == "sqlite"
+
+
+async def test_headers_that_are_documented_of_a_declaration_are_sent(api, leaf, document):
+    config = {"name": "c", "kind": "leaf", "kind_version": 1, "spec": {}}
+    binding = {"name": "b", "watch_kind": "leaf", "transition": "created", "reactor": "pager"}
+    resource = {"kind": "leaf", "kind_version": 1, "name": "a"}
+    sent = {
+        "/kinds/{kind}/manifest": await api.put("/kinds/pager/manifest", json=PAGER),
+        "/providerconfigs": await api.post("/providerconfigs", json=config),
+        "/reactor-bindings": await api.post("/reactor-bindings", json=binding),
+        "/resources": await api.post("/resources", json=resource),
+    }
+    for path, answer in sent.items():
+        [operation] = (
+            methods.get("put") or methods["post"]
+            for place, methods in document["paths"].items()
+            if place == f"/api/v1{path}"
+        )
+        told = operation["responses"][str(answer.status_code)]["headers"]
+        assert [name for name in told if name not in answer.headers] == [], path

@@ -267,8 +267,10 @@ def test_what_flows_keeps_its_tokens(world):
 def test_edges_and_dependencies_are_shown(world, pair):
     pair()
     world.work()
-    [edge] = world.do(world.engine.edges(world.ref("group/g")))
+    group, vm, net = (world.get(ref).uid for ref in ("group/g", "vm/v", "net/n"))
+    [edge] = world.do(world.engine.edges([group, vm, net]))
     assert (str(edge.dependent), str(edge.dependency), edge.flows) == ("vm/v", "net/n", [("/net/id", "/id")])
+    assert world.do(world.engine.edges([group, vm])) == world.do(world.engine.edges([net])) == []
     [(edge, record)] = world.do(world.engine.dependencies(world.ref("vm/v"))).items
     assert record.name == "n"
 
