@@ -8,8 +8,9 @@ from typing import Any
 import psycopg
 import pytest
 
-from stdworker.engine.store import edges, events, lists, nodes, reactors, revisions, tasks
+from stdworker.engine.store import edges, events, lists, nodes, postgres_connection, reactors, revisions, tasks
 from stdworker.engine.store.postgres import PostgresDatabase
+from stdworker.engine.store.postgres_connection import PostgresConnection
 from stdworker.engine.store.postgres_sql import spelled
 from stdworker.engine.store.records import AuditFilter, ResourceFilter
 from stdworker.engine.store.sql import bound
@@ -102,6 +103,8 @@ WRITES = {
     "resources": lambda db: nodes.lock(db, [10, 20, 30]),
     "resources by name": lambda db: nodes.lock_named(db, [Ref("kind3", "name-43")]),
     "children": lambda db: nodes.lock_owned(db, 20),
+    "observed": lambda db: lists.observed(db, 20, deep=True),
+    "observed children": lambda db: lists.observed(db, 20, deep=False),
     "subtree": lambda db: nodes.subtree(db, 20),
     "deletion": lambda db: nodes.deletion_set(db, 20),
     "what may be removed": lambda db: nodes.unblocked(db, [20, 30]),
@@ -137,6 +140,7 @@ READINGS = {
     "events": lambda db: events.read(db, None, 50_000, PAGE),
     "events of a resource": lambda db: events.read(db, Ref("kind3", "name-43"), 0, PAGE),
 }
+ASKED = {"writer": WRITES, "reader": READINGS}
 FILTERS = {
     "all": ResourceFilter(),
     "of a kind": ResourceFilter(kinds=["kind3"]),
@@ -182,3 +186,43 @@ def test_a_page_of_a_list_touches_a_bounded_part(database, name, before):
     connection.close()
     assert explained.read_whole == []
     assert explained.touched < TOUCHED_MAX
+
+
+ANALYSED = {"leases", "audit of an actor"}  # only statistics can say how few rows are leased, or are of an actor
+ASKED_TIMES = 8  # a few more than after which a plan is kept
+READ = "SELECT sum(coalesce(seq_tup_read, 0) + coalesce(idx_tup_fetch, 0)) FROM pg_stat_xact_user_tables"
+
+
+@pytest.fixture(scope="module")
+def grown(postgres: Any) -> Iterator[dict[str, PostgresConnection]]:
+    """Connections that had prepared all their statements before the tables grew; nobody has analysed these since."""
+    database = PostgresDatabase(postgres.create_database())
+    database.migrate()
+    connections = {"writer": database.connect(), "reader": database.connect(read_only=True)}
+    with psycopg.connect(database.url, autocommit=True) as db:
+        for table in LARGE:
+            db.execute(f"ALTER TABLE {table} SET (autovacuum_enabled = off)".encode())
+        for who, connection in connections.items():
+            for ask in [*ASKED[who].values()] * ASKED_TIMES:
+                connection.begin()
+                ask(connection)
+                connection.rollback()
+        db.execute(FILL.replace("ANALYZE;", "").encode())
+    yield connections
+    for connection in connections.values():
+        connection.close()
+
+
+GROWN = [(who, name) for who in ASKED for name in ASKED[who] if name not in ANALYSED]
+
+
+@pytest.mark.parametrize(("who", "name"), GROWN)
+def test_a_plan_made_when_tables_were_nearly_empty_is_not_kept_for_long(grown, who, name, monkeypatch):
+    monkeypatch.setattr(postgres_connection, "PLANS_SECONDS", 0)
+    connection = grown[who]
+    connection.begin()
+    [(before,)] = connection.fetch(READ)
+    ASKED[who][name](connection)
+    [(after,)] = connection.fetch(READ)
+    connection.rollback()
+    assert after - before < TOUCHED_MAX

@@ -27,6 +27,7 @@ AT_ONCE_SECONDS = 1.0
 LOCK_SECONDS = 10  # for what another session holds
 STATEMENT_SECONDS = 20
 ANSWER_SECONDS = 25.0  # more than the server needs to end a statement: after that it stands still
+PLANS_SECONDS = 10.0  # plans are kept for so long: tables grow faster than they are analysed
 IDLE_SECONDS = 20  # an engine that stands still in a transaction holds up the others for so long
 DOUBT_SECONDS = 30.0  # for asking whether a transaction was stored
 ASK_AGAIN_SECONDS = 0.2
@@ -112,6 +113,7 @@ class PostgresConnection:
         self._read_only = read_only
         self._writer = f"{WRITER}{secrets.token_hex(8)}"
         self._number = 0
+        self._planned_at = time.monotonic()
         self._db = self._connect()
 
     def begin(self) -> None:
@@ -171,6 +173,7 @@ class PostgresConnection:
     ) -> psycopg.Cursor[Row]:
         query, values = spelled(statement), bound(rows, parameters)
         try:
+            self._forget_old_plans()
             return self._run(query, values)
         except ConnectionLost:
             if not self._read_only:
@@ -181,6 +184,12 @@ class PostgresConnection:
             if "\\u0000" in str(error) or "NUL" in str(error):
                 raise Invalid("a name or a label holds the character NUL", code="nul") from None
             raise
+
+    def _forget_old_plans(self) -> None:
+        """What was planned while tables were nearly empty is kept until they are analysed, a minute or more later."""
+        if time.monotonic() - self._planned_at > PLANS_SECONDS:
+            self._run(b"DISCARD PLANS")
+            self._planned_at = time.monotonic()
 
     def _run(self, query: bytes | str, values: Any = None) -> psycopg.Cursor[Row]:
         try:

@@ -38,10 +38,11 @@ _READY = (
     " WHERE q.kind = :kind{i} AND q.kind_version = :version{i} AND q.claimed_by IS NULL AND NOT q.held"
     " AND q.position <= :until ORDER BY q.position LIMIT :limit{i} LOCK_SKIP(q)) AS pair{i}"
 )
+# With an OFFSET it stays a look into the index for each pair: as a join Postgres reads a queue that has just grown.
 _HAVE_READY = (
     "SELECT r.kind, r.version FROM ROWS(kind text, version int) r WHERE EXISTS (SELECT 1 FROM queue q"
     " WHERE q.kind = r.kind AND q.kind_version = r.version AND q.claimed_by IS NULL AND NOT q.held"
-    " AND q.position <= :until)"
+    " AND q.position <= :until LIMIT 1 OFFSET 0)"
 )
 _INFLIGHT = (
     "SELECT count(*) FROM queue WHERE kind = :kind AND kind_version = :version AND claimed_by IS NOT NULL"
