@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
 import sys
 from pathlib import Path
+
+import pytest
 
 ROOT = Path(__file__).parents[2]
 BIN = Path(sys.executable).parent
@@ -82,3 +85,11 @@ def test_every_place_that_the_contributing_page_names_exists():
     assert paths
     missing = [p for p in paths if not (ROOT / p).exists() and not (ROOT / "stdworker" / p).exists()]
     assert missing == []
+
+
+@pytest.mark.parametrize("message", ["request", "response"])
+def test_the_page_of_the_protocol_names_every_member_of_its_messages(message):
+    folder = ROOT / "protocol/stdio/v1"
+    page = (folder / "README.md").read_text()
+    members = json.loads((folder / f"{message}.schema.json").read_text())["properties"]
+    assert [name for name in members if f"`{name}`" not in page] == []
