@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 import threading
+import uuid
 
 import psycopg
 import pytest
@@ -15,7 +16,7 @@ from stdworker.engine.reconcile import Engine
 from stdworker.engine.store import migrate, postgres
 from stdworker.engine.store.postgres import PostgresDatabase
 from stdworker.engine.store.records import ApplyDocument, Settlement, Want
-from stdworker.errors import StoreUnavailable
+from stdworker.errors import StoreError, StoreUnavailable
 from stdworker.model.kind import KindVersion
 from stdworker.model.outcome import Outcome
 
@@ -87,6 +88,27 @@ def test_a_database_that_is_not_there_is_to_be_created(postgres):
     with pytest.raises(StoreUnavailable, match="does not exist") as refused:
         PostgresDatabase(f"{postgres.url}/nowhere").migrate()
     assert refused.value.hint.startswith("create it empty")
+
+
+def test_a_role_that_may_not_make_tables_is_told_of_once_without_the_statement(postgres, url):
+    role = f"role_{uuid.uuid4().hex}"
+    with psycopg.connect(url, autocommit=True) as admin:
+        admin.execute(f"CREATE ROLE {role} LOGIN")
+        admin.execute("REVOKE CREATE ON SCHEMA public FROM PUBLIC")  # as it is from Postgres 15 on
+    with pytest.raises(StoreError, match="may not do what the engine needs: permission denied for") as refused:
+        PostgresDatabase(url.replace("postgres@", f"{role}@")).migrate()
+    assert "own its database" in refused.value.hint
+    assert "CREATE TABLE" not in refused.value.message
+
+
+def test_a_database_of_another_program_is_named_as_such_and_left_alone(url):
+    with psycopg.connect(url, autocommit=True) as other:
+        other.execute("CREATE TABLE resources (theirs int)")
+    with pytest.raises(StoreError, match="is another program's") as refused:
+        PostgresDatabase(url).migrate()
+    assert "of its own" in refused.value.hint
+    with psycopg.connect(url) as other:
+        assert other.execute("SELECT count(*) FROM pg_tables WHERE schemaname = 'public'").fetchone() == (1,)
 
 
 def test_many_processes_that_start_at_once_make_one_schema(url):

@@ -33,6 +33,12 @@ def explain(error: BaseException) -> StoreError:
             return StoreUnavailable("the Postgres database is read-only, as a replica is", hint=hint)
         case errors.QueryCanceled():
             return StoreError(f"a statement took longer than {STATEMENT_SECONDS} s and was ended")
+        case errors.InsufficientPrivilege():
+            hint = "let the role that DATABASE_URL names own its database"
+            return StoreError(f"the Postgres role may not do what the engine needs: {_primary(error)}", hint=hint)
+        case errors.DuplicateTable():
+            hint = "give the engine an empty database of its own"
+            return StoreError(f"the Postgres database is another program's: {_primary(error)}", hint=hint)
         case psycopg.OperationalError() if not isinstance(error, errors.DeadlockDetected | errors.SerializationFailure):
             return StoreUnavailable(f"the Postgres database can't be used: {_one_line(error)}", hint=_hint(error))
     return StoreError(f"the Postgres database failed: {_one_line(error)}")
@@ -42,6 +48,11 @@ def _hint(error: BaseException) -> str:
     """What to do, where the reason alone doesn't say it. A refused connection has no SQLSTATE, only its text."""
     is_missing = _MISSING_DATABASE.search(str(error)) is not None
     return "create it empty, owned by the engine's role; the engine makes its tables" if is_missing else ""
+
+
+def _primary(error: psycopg.Error) -> str:
+    """What the server says, without the statement."""
+    return error.diag.message_primary or _one_line(error)
 
 
 def _one_line(error: BaseException) -> str:
