@@ -49,8 +49,11 @@ def is_resync(reasons: int) -> bool:
 
 
 def next_stage(kind: Kind, node: Standing, reasons: int, done: int) -> Stage | None:
-    """The stage that a run comes to next: compose, work, rollup; None at its end."""
-    if not done & COMPOSED and _composes(kind, node, reasons):
+    """The stage that a run comes to next: compose, work, rollup; None at its end.
+
+    A child that moves after the run has composed has it compose again before it goes on.
+    """
+    if (not done & COMPOSED or node.due & state.COMPOSE_DUE) and _composes(kind, node, reasons):
         return Stage.COMPOSE
     if not done & WORKED and _works(kind, reasons):
         return Stage.WORK
@@ -110,6 +113,8 @@ def _queue_reconcile(uow: UnitOfWork, node: Node, reasons: int) -> None:
 
 def _enqueue(uow: UnitOfWork, node: Node, reasons: int, *, held: bool) -> None:
     kind = uow.kinds.get(node.pair)
+    if kind is not None and kind.composes and node.composed_gen < node.generation:
+        reasons |= SPEC  # the run that stopped before it had composed goes on as a whole
     if kind is not None and next_stage(kind, node, reasons, 0) is None:
         complete(uow, node, kind, reasons, 0, node.generation)
         uow.touch(node)
@@ -174,9 +179,13 @@ def release_teardown(uow: UnitOfWork, node: Node) -> None:
 
 
 def complete(uow: UnitOfWork, node: Node, kind: Kind, reasons: int, done: int, generation: int) -> None:
-    """All stages that a run had to go through succeeded; `generation` is what it saw."""
-    node.worked_gen = max(node.worked_gen, generation)
-    if generation == node.generation:
+    """All stages that a run had to go through succeeded; `generation` is what it saw.
+
+    What descendants asked for makes up for no work that failed for good.
+    """
+    if kind.worker is None or not is_from_below(reasons):
+        node.worked_gen = max(node.worked_gen, generation)
+    if node.worked_gen >= node.generation == generation:
         state.succeed(node)
     if not kind.composes:
         node.due &= ~state.COMPOSE_DUE

@@ -89,10 +89,19 @@ def fail(uow: UnitOfWork, node: Node, row: TaskRow, failure: Settlement) -> None
     stops = failure.terminal or is_last
     row.attempts += not failure.terminal
     _tell(uow, node, row, failure, terminal=stops, counted=not failure.terminal)
-    if stops and not row.again:
-        uow.remove_task(row)
-        return
-    _retry(uow, node, row, attempts, failure.retry_after_ms)
+    if stops:
+        _stop(uow, node, row)
+    else:
+        _retry(uow, node, row, attempts, failure.retry_after_ms)
+
+
+def _stop(uow: UnitOfWork, node: Node, row: TaskRow) -> None:
+    """The run is over, and the generation still to be worked on; what was asked for meanwhile is a run of its own."""
+    if not schedule.is_from_below(row.reasons):
+        node.worked_gen = min(node.worked_gen, node.generation - 1)
+    uow.remove_task(row)
+    if row.again:
+        uow.request(node, row.again)
 
 
 def _fail_teardown(uow: UnitOfWork, node: Node, row: TaskRow, failure: Settlement) -> None:
@@ -118,8 +127,8 @@ def _tell(uow: UnitOfWork, node: Node, row: TaskRow, failure: Settlement, *, ter
 
 
 def _retry(uow: UnitOfWork, node: Node, row: TaskRow, attempts: int, asked_ms: int) -> None:
-    """Queue the row again: now if someone asked for it meanwhile, else when its backoff ends."""
-    asked_again = row.again
+    """Queue the row again: now if someone asked for it meanwhile, which children don't, else when its backoff ends."""
+    asked_again = not schedule.is_from_below(row.again)
     requeue(uow, node, row, keep=True)
     limits = uow.limits
     delay = retry.delay_ms(attempts, limits.retry_base_seconds, limits.retry_cap_seconds, asked_ms=asked_ms)
