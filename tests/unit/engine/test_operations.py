@@ -8,6 +8,8 @@ from stdworker.errors import Conflict, Invalid, NotFound, Retry
 from stdworker.model.kind import KindVersion, Stage, Trigger
 from stdworker.model.outcome import Condition, Outcome
 
+STORES = "both"
+
 MAKE = {"name": "make", "trigger": "specChange", "emits": ["status"]}
 DROP = {"name": "drop", "trigger": "deleteRequested", "emits": ["finalizer"], "finalizer": "vm/drop"}
 SNAP = {

@@ -206,6 +206,19 @@ def test_an_orphan_can_be_deleted_and_goes_with_its_owner(orphan):
     assert not orphan.exists("group/g")
 
 
+def test_a_child_that_is_being_deleted_is_no_orphan_when_it_is_dropped(world):
+    unmake = {"name": "unmake", "trigger": "deleteRequested", "emits": ["finalizer"], "finalizer": "leaf"}
+    world.kind("leaf", {"name": "make", "trigger": "specChange", "emits": []}, unmake, orphan_grace_secs=GRACE)
+    world.composite()
+    world.group("g", ["leaf/a"], ["leaf/b"])
+    world.work()
+    world.delete("leaf/a")
+    world.group("g", ["leaf/b"])
+    assert sorted(world.work()) == ["compose group/g", "delete leaf/a"]
+    assert not world.exists("leaf/a")
+    assert "Orphaned" not in types(world, "leaf/a")
+
+
 def test_an_orphan_is_still_its_owners(orphan):
     with pytest.raises(Conflict, match="is owned by group/g"):
         orphan.apply("leaf", "a", {})

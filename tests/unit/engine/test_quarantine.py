@@ -250,6 +250,22 @@ def test_deletion_wins_and_its_teardown_runs(world):
     assert (world.work(), world.exists("leaf/a")) == (["delete leaf/a"], False)
 
 
+def test_a_frozen_child_that_is_deleted_is_awaited_by_its_owner_like_any_other(world):
+    world.kind(
+        "leaf",
+        reaction("make", "specChange", ["status"]),
+        reaction("unmake", "deleteRequested", ["finalizer"], finalizer="leaf"),
+    )
+    world.composite()
+    world.group("g", ["leaf/a"])
+    world.work()
+    freeze(world, "leaf/a")
+    world.delete("leaf/a")
+    assert world.phase("group/g") == "Reconciling"
+    assert world.work() == ["delete leaf/a", "compose group/g", "work leaf/a"]
+    assert (world.phase("leaf/a"), world.phase("group/g")) == ("Ready", "Ready")
+
+
 def test_one_that_is_being_deleted_can_not_be_frozen_any_more(world):
     world.kind(
         "leaf",

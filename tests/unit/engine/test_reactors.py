@@ -10,6 +10,8 @@ from stdworker.errors import Conflict, Invalid, NotFound, Retry, Terminal
 from stdworker.model.kind import KindVersion, Stage, Transition, Trigger
 from stdworker.model.outcome import Condition, Outcome
 
+STORES = "both"
+
 TELL = {"name": "tell", "trigger": "reactor", "emits": ["sideEffect"]}
 MAKE = {"name": "make", "trigger": "specChange", "emits": ["status", "conditions"]}
 DROP = {"name": "drop", "trigger": "deleteRequested", "emits": ["finalizer"], "finalizer": "drop"}
