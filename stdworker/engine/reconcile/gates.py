@@ -12,6 +12,7 @@ from collections.abc import Iterable
 import orjson
 
 from stdworker.engine.reconcile import schedule, state
+from stdworker.engine.reconcile.texts import clean
 from stdworker.engine.reconcile.unit import UnitOfWork
 from stdworker.engine.store import edges
 from stdworker.engine.store.rows import RECONCILE, EdgeRow, Node, task_id
@@ -53,13 +54,13 @@ def _evaluate(uow: UnitOfWork, node: Node, incoming: list[EdgeRow]) -> None:
     try:
         _flow(uow, node, flowed)
     except JsonError as error:
-        _misfit(uow, node, f"a value can't flow into the spec: {error}")
+        _misfit(uow, node, clean(f"a value can't flow into the spec: {error}"))
         return
     if node.gate == state.MISFIT and state.is_stopped(node):
         state.succeed(node)
         uow.touch(node)
     gate = state.BLOCKED if stuck else state.WAITING if moving else state.OPEN
-    message = "; ".join((stuck or moving)[:NAMED_MAX])
+    message = clean("; ".join((stuck or moving)[:NAMED_MAX]))
     if (node.gate, node.gate_message) != (gate, message):
         node.gate, node.gate_message = gate, message
         uow.touch(node)

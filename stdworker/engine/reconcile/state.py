@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from stdworker.engine.reconcile.texts import clean
 from stdworker.engine.store.rows import Node
 from stdworker.engine.store.schema import FOREVER_MS
 from stdworker.model.kind import Phase
@@ -137,5 +138,5 @@ def fail(node: Node, reason: str, message: str, *, terminal: bool, counted: bool
     node.failure_attempts = node.failure_attempts + counted if is_failed(node) else int(counted)
     node.failure_gen = node.generation
     node.failure_terminal = terminal
-    node.failure_reason = reason
-    node.failure_message = message
+    node.failure_reason = clean(reason)
+    node.failure_message = clean(message)

@@ -246,6 +246,40 @@ def test_compose_validates_without_what_flows_in_and_the_whole_spec_once_it_is_t
     assert '/id: 7 is not of type "string"' in record.failure_message
 
 
+def test_what_the_engine_says_of_any_name_and_pointer_can_be_stored(world):
+    world.leaf("net")
+    world.leaf("vm", spec_schema={"properties": {"nul\x00": {"type": "string"}}})
+    world.on("net", lambda claim: Outcome(status={"id": 7}))
+    world.composite()
+    world.group("g", ["net/n"], ["vm/v"], ["vm/w"], edges=[
+        ["vm/v", "net/n", [["/nul\x00", "/id"]]],
+        ["vm/w", "net/n", [["/x", "/nul\x00"]]],
+    ])  # fmt: skip
+    world.work()
+    assert world.get("vm/v").failure_message.startswith(
+        "with the values that flowed in, the spec breaks its schema: /nul"
+    )
+    assert world.condition("vm/w", "Synced").message == "net/n has no value at /nul\ufffd"
+
+
+def test_what_ends_of_an_older_generation_is_no_success_of_one_that_was_stopped(world):
+    world.leaf("net")
+    world.on("net", lambda claim: Outcome(status=claim.resource.spec))
+    world.leaf("vm", spec_schema={"properties": {"id": {"type": "string"}}})
+    world.composite()
+    world.group("g", ["net/n", {"id": "a"}], ["vm/v"], edges=[["vm/v", "net/n", [["/id", "/id"]]]])
+    world.answer(world.claim_one())
+    world.answer(world.claim_one())
+    running = world.claim_one()
+    assert str(running.resource.ref) == "vm/v"
+    world.group("g", ["net/n", {"id": 7}], ["vm/v"], edges=[["vm/v", "net/n", [["/id", "/id"]]]])
+    world.answer(world.claim_one())
+    world.answer(world.claim_one())
+    world.settle(running)
+    record = world.get("vm/v")
+    assert (record.phase, record.failure_reason, record.synced_gen) == ("Failed", "InvalidSpec", 2)
+
+
 def test_what_flows_keeps_its_tokens(world):
     world.leaf("net")
     world.leaf("vm")

@@ -150,6 +150,13 @@ def test_what_is_given_back_is_not_an_attempt_and_can_be_claimed_at_once(leaf):
     assert leaf.claim_one().lease.epoch == 2
 
 
+def test_what_is_given_back_keeps_its_place(leaf):
+    leaf.apply("leaf", "b")
+    [claim] = leaf.claim(credit=1)
+    leaf.settle(claim, error="draining", released=True)
+    assert [claim.resource.name for claim in leaf.claim()] == ["a", "b"]
+
+
 def test_a_lease_that_was_lost_is_a_counted_attempt(leaf):
     claim = leaf.claim_one()
     release(leaf, claim.lease, counted=True)
@@ -183,6 +190,19 @@ def test_that_a_lease_was_superseded_is_told_again_on_the_stream_that_it_moves_t
     assert attest(leaf, claim.lease, **{"worker": "worker", **stream}) == []
     assert leaf.do(leaf.engine.voided(broker)) == []
     assert leaf.settle(claim)
+
+
+def test_who_looks_for_void_leases_is_told_when_one_moves_to_it(leaf):
+    claim = leaf.claim_one()
+    leaf.apply("leaf", "a", {"n": 2})
+    leaf.do(leaf.engine.voided("broker"))
+
+    async def move():
+        async with leaf.engine.watch("voided") as watch:
+            await leaf.engine.attest([claim.lease], "other", "worker")
+            return await watch.next(10)
+
+    assert {hint.topic for hint in leaf.do(move())} == {"voided"}
 
 
 def test_progress_is_shown_and_ends_with_the_lease(leaf):
