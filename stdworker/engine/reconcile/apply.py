@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
-from stdworker.engine.reconcile import configs, deletion, present, schedule, state
+from stdworker.engine.reconcile import configs, deletion, gates, present, schedule, state
 from stdworker.engine.reconcile import labels as labels_of
 from stdworker.engine.reconcile.kinds import Kind
 from stdworker.engine.reconcile.unit import UnitOfWork
@@ -65,6 +65,7 @@ def reconcile(uow: UnitOfWork, ref: Ref) -> ResourceRecord:
     else:
         state.bump(node)
         uow.request(node, schedule.SPEC | schedule.RECONCILED)
+        gates.look_again(uow, node)
     uow.audit(node, "ReconcileRequested", generation=node.generation)
     uow.touch(node)
     uow.flush()

@@ -51,23 +51,28 @@ def evaluate(uow: UnitOfWork, dependent_ids: Iterable[int]) -> list[Node]:
 
 def _evaluate(uow: UnitOfWork, node: Node, incoming: list[EdgeRow]) -> None:
     stuck, moving, flowed = _look_up(uow, incoming)
+    gate = state.BLOCKED if stuck else state.WAITING if moving else state.OPEN
     try:
         _flow(uow, node, flowed)
     except JsonError as error:
-        _misfit(uow, node, clean(f"a value can't flow into the spec: {error}"))
+        _misfit(uow, node, "BadFlow", f"a value can't flow into the spec: {error}")
+        return
+    is_owed = node.worked_gen < node.generation
+    if flowed and gate == state.OPEN and (is_owed or node.gate == state.MISFIT) and (found := _violations(uow, node)):
+        told = f"with the values that flowed in, the spec breaks its schema: {found}"
+        _misfit(uow, node, "InvalidSpec", told)
         return
     if node.gate == state.MISFIT and state.is_stopped(node):
+        if gate == state.WAITING:
+            return  # it is judged when its dependencies have settled
         state.succeed(node)
         uow.touch(node)
-    gate = state.BLOCKED if stuck else state.WAITING if moving else state.OPEN
     message = clean("; ".join((stuck or moving)[:NAMED_MAX]))
     if (node.gate, node.gate_message) != (gate, message):
         node.gate, node.gate_message = gate, message
         uow.touch(node)
         uow.request(node, 0)
-    if gate == state.OPEN and node.worked_gen < node.generation:
-        if flowed and not state.is_stopped(node):
-            _check_whole(uow, node)
+    if gate == state.OPEN and is_owed:
         uow.request(node, schedule.SPEC)
 
 
@@ -125,21 +130,20 @@ def _flow(uow: UnitOfWork, node: Node, values: dict[str, RawJson]) -> None:
         uow.respecify(node, spec, node.kind_version)
 
 
-def _check_whole(uow: UnitOfWork, node: Node) -> None:
-    """With every value there the effective spec must keep the schema."""
+def _violations(uow: UnitOfWork, node: Node) -> str:
+    """Where the effective spec breaks its schema, now that every value is there."""
     kind = uow.kinds.get(node.pair)
     schema = kind.spec_schema if kind else None
     found = schema.violations(loads((node.spec or "{}").encode())) if schema and schema.validator else []
-    if found:
-        told = "; ".join(f"{path or '/'}: {what}" for path, what in found)
-        _stop(uow, node, "InvalidSpec", f"with the values that flowed in, the spec breaks its schema: {told}")
+    return "; ".join(f"{path or '/'}: {what}" for path, what in found)
 
 
-def _misfit(uow: UnitOfWork, node: Node, message: str) -> None:
-    if node.gate == state.MISFIT and node.gate_message == message and state.is_stopped(node):
+def _misfit(uow: UnitOfWork, node: Node, reason: str, message: str) -> None:
+    told = clean(message)
+    if node.gate == state.MISFIT and node.gate_message == told and state.is_stopped(node):
         return
-    node.gate, node.gate_message = state.MISFIT, message
-    _stop(uow, node, "BadFlow", message)
+    node.gate, node.gate_message = state.MISFIT, told
+    _stop(uow, node, reason, told)
 
 
 def _stop(uow: UnitOfWork, node: Node, reason: str, message: str) -> None:
@@ -151,6 +155,12 @@ def _stop(uow: UnitOfWork, node: Node, reason: str, message: str) -> None:
     row = uow.tasks.get(task_id(node.id, RECONCILE))
     if row is not None and row.claimed_by is None:
         uow.remove_task(row)
+
+
+def look_again(uow: UnitOfWork, node: Node) -> None:
+    """Someone asked for a run: what didn't fit may do so by now, and is judged before it runs."""
+    if node.gate == state.MISFIT:
+        uow.recheck(edges.GATE, node.id)
 
 
 def prune_flowed(node: Node, fields: set[str]) -> None:

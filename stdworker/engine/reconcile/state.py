@@ -12,7 +12,7 @@ COMPOSE_DUE, ROLLUP_DUE = 1, 2
 
 # `gate`: OPEN, or what its dependencies keep a resource from. A BLOCKED one counts as settled: nothing moves
 # until a dependency that is stuck moves (decision 2). MISFIT is a failure of the flow, not of the resource: a value
-# has no place in the spec, and it ends when one fits.
+# has no place in the spec or breaks its schema, and it ends when one fits.
 OPEN, WAITING, BLOCKED, MISFIT = 0, 1, 2, 3
 
 Verdict = tuple[str, str]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from stdworker.engine.reconcile import interval, schedule, state
+from stdworker.engine.reconcile import gates, interval, schedule, state
 from stdworker.engine.reconcile.unit import UnitOfWork
 from stdworker.engine.store import catalog, edges, nodes
 from stdworker.model.kind import KindVersion
@@ -33,6 +33,7 @@ def _run_again(uow: UnitOfWork, ids: list[int]) -> None:
             uow.recheck(edges.REMOVAL, node.id)
         else:
             uow.request(node, schedule.CONFIG)
+            gates.look_again(uow, node)
 
 
 def _piece(uow: UnitOfWork, what: str, name: str, after: int) -> list[int]:

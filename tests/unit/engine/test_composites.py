@@ -93,6 +93,18 @@ def test_unchanged_children_are_not_touched(world):
     assert world.get("leaf/b").generation == 2
 
 
+def test_labels_that_a_composer_gives_are_no_new_generation_of_its_child(world):
+    world.leaf()
+    world.composite()
+    world.on("group", lambda c: Outcome(children=[ChildSpec("leaf", 1, "a", {}, c.resource.spec)]), "compose")
+    world.apply("group", "g", {"tier": "one"})
+    world.work()
+    world.apply("group", "g", {"tier": "two"})
+    assert world.work() == ["compose group/g"]
+    found = world.get("leaf/a")
+    assert (found.labels, found.generation) == ({"tier": "two"}, 1)
+
+
 def test_children_that_are_not_emitted_again_go(world):
     world.leaf()
     world.composite()

@@ -6,6 +6,7 @@ from stdworker.engine.reconcile.batcher import Batcher
 from stdworker.engine.store.records import Settlement
 from stdworker.errors import Retry, Terminal
 from stdworker.model.json_text import RawJson, join_members
+from stdworker.model.kind import KindVersion
 from stdworker.model.outcome import ChildSpec, DepEdge, Outcome, ValueFlow
 
 STORES = "both"
@@ -278,6 +279,44 @@ def test_what_ends_of_an_older_generation_is_no_success_of_one_that_was_stopped(
     world.settle(running)
     record = world.get("vm/v")
     assert (record.phase, record.failure_reason, record.synced_gen) == ("Failed", "InvalidSpec", 2)
+
+
+@pytest.fixture
+def misfit(world):
+    """`vm/v`, which takes a number where its schema asks for a text."""
+    world.leaf("net")
+    world.on("net", lambda claim: Outcome(status={"id": 7}))
+    world.leaf("vm", spec_schema={"properties": {"id": {"type": "string"}}})
+    world.composite()
+    world.group("g", ["net/n"], ["vm/v"], edges=[["vm/v", "net/n", [["/id", "/id"]]]])
+    world.work()
+    return world
+
+
+def edit_config(world):
+    put = world.engine.put_config
+    world.do(put("d", KindVersion("vm"), is_default=True, spec=None, bundle=b"1", actor="test"))
+
+
+@pytest.mark.parametrize("ask", [lambda world: world.again("vm/v"), edit_config, lambda world: world.again("net/n")])
+def test_a_spec_that_breaks_its_schema_is_handed_to_no_worker_whoever_asks(misfit, ask):
+    ask(misfit)
+    assert "work vm/v" not in misfit.work()
+    record = misfit.get("vm/v")
+    assert (record.phase, record.failure_reason, record.failure_terminal) == ("Failed", "InvalidSpec", True)
+
+
+def test_a_schema_that_is_mended_lets_the_dependent_run(misfit):
+    misfit.leaf("vm", spec_schema={"properties": {"id": {"type": "integer"}}})
+    assert misfit.work() == ["work vm/v"]
+    assert (misfit.phase("vm/v"), misfit.phase("group/g")) == ("Ready", "Ready")
+
+
+def test_a_value_that_is_mended_lets_the_dependent_run(misfit):
+    misfit.on("net", lambda claim: Outcome(status={"id": "n-1"}))
+    misfit.again("net/n")
+    assert misfit.work() == ["work net/n", "work vm/v"]
+    assert misfit.phase("vm/v") == "Ready"
 
 
 def test_what_flows_keeps_its_tokens(world):

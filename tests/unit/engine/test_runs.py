@@ -299,6 +299,40 @@ def test_a_config_name_that_someone_else_owns_stops_the_composer(world):
     assert world.get("group/g").failure_message == "the config taken exists and is not owned by group/g"
 
 
+@pytest.fixture
+def configured(world):
+    """`group/g` emits the config that its spec gives, under its name, and its child selects it."""
+    world.leaf()
+    world.composite()
+
+    def compose(claim):
+        [(name, spec)] = claim.resource.spec.items()
+        configs = [ProviderConfigSpec(name, "leaf", 1, spec)]
+        return Outcome(children=[ChildSpec("leaf", 1, "a", {}, provider_config_ref=name)], configs=configs)
+
+    world.on("group", compose, Stage.COMPOSE)
+    world.apply("group", "g", {"one": {"x": 1}})
+    world.work()
+    return world
+
+
+def test_an_emitted_config_that_changes_runs_its_children_again_at_the_same_generation(configured):
+    configured.apply("group", "g", {"one": {"x": 2}})
+    assert configured.work() == ["compose group/g", "work leaf/a"]
+    assert configured.get("leaf/a").generation == 1
+
+
+def test_a_child_that_gets_another_config_is_a_new_generation(configured):
+    configured.apply("group", "g", {"two": {"x": 1}})
+    assert configured.work() == ["compose group/g", "work leaf/a"]
+    assert configured.get("leaf/a").generation == 2
+
+
+def test_emitted_configs_go_with_their_owner(configured):
+    configured.delete("group/g")
+    assert configured.do(configured.engine.configs()).items == []
+
+
 def test_a_child_cannot_select_a_config_that_its_composer_emits_no_more(world):
     world.leaf()
     world.composite()
