@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from urllib.parse import quote
 
 import click
 
@@ -71,7 +72,7 @@ class Applying:
             self.fail(item, explained(item, error.problem) if error.problem else error.message)
 
     def publish(self, item: Item) -> None:
-        path = f"/kinds/{loads(item.members.get('kind', b'null'))}/manifest"
+        path = f"/kinds/{quote(str(loads(item.members.get('kind', b'null'))), safe='')}/manifest"
         forced = ""
         try:
             response = self.client.call("PUT", path, body=item.body)

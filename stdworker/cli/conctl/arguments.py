@@ -28,15 +28,20 @@ ALIASES = {
 }
 TYPES = {alias: name for name, aliases in ALIASES.items() for alias in (name, *aliases)}
 
+TIMEOUT_HOURS_MAX = 8_760  # a year; what a socket takes is bounded too
+
 F = TypeVar("F", bound=Callable[..., Any])
 
 
 def duration(text: str) -> float:
-    """`500ms`, `30s`, `1m30s`, as seconds."""
+    """`500ms`, `30s`, `1m30s`, as seconds; above 0, at most `TIMEOUT_HOURS_MAX`."""
     try:
-        return Environment({"it": text}).duration("it", 0.0)
+        seconds = Environment({"it": text}).duration("it", 0.0)
     except StdworkerError:
         raise click.BadParameter(f"{text!r} is not a duration such as 500ms, 30s or 1m30s") from None
+    if not 0 < seconds <= TIMEOUT_HOURS_MAX * 3600:
+        raise click.BadParameter(f"{text!r} is not between 1ms and {TIMEOUT_HOURS_MAX}h")
+    return seconds
 
 
 def type_name(text: str) -> str:
@@ -141,20 +146,34 @@ def _kind_or_type(word: str) -> str:
 
 def path_of(kind: str, name: str, version: int = 1) -> str:
     if kind == "providerconfig":
-        return f"/providerconfigs/{quote(name, safe='')}"
+        return f"/providerconfigs/{_segment(name)}"
     if kind == BINDING:
-        return f"/reactor-bindings/{quote(name, safe='')}"
+        return f"/reactor-bindings/{_segment(name)}"
     if kind == DEAD_LETTER:
-        return f"/dead-letters/{quote(name, safe='')}"
+        return f"/dead-letters/{_segment(name)}"
     if kind == "manifest":
         base, _, given = name.partition("@")
-        return f"/kinds/{quote(base, safe='')}/versions/{quote(given, safe='') or version}/manifest"
+        return f"/kinds/{_segment(base)}/versions/{_segment(given or str(version))}/manifest"
     if kind == MEMBER:
         raise click.UsageError("members can only be listed: conctl cluster")
     owner, slash, rest = name.partition("/")
     if not (owner and slash and rest):
         raise click.UsageError(f"{name!r} is not a resource's KIND/NAME")
-    return f"/resources/{quote(owner, safe='')}/{quote(rest, safe='')}"
+    return f"/resources/{_segment(owner)}/{_segment(rest)}"
+
+
+def _segment(name: str) -> str:
+    """A name as a part of a path. Raises UsageError for what would make it another path, and for what isn't UTF-8.
+
+    A client resolves `.` and `..` before it asks, however they are escaped.
+    """
+    try:
+        quoted = quote(name, safe="")
+    except UnicodeEncodeError:
+        quoted = ""
+    if quoted in ("", ".", "..") or "/" in name:
+        raise click.UsageError(f"{name!r} is no name")
+    return quoted
 
 
 def label_of(text: str) -> str:

@@ -148,6 +148,8 @@ class Client:
             return self.http().request(method, API + path, params=query, content=body, headers=headers, timeout=timeout)
         except httpx.TimeoutException:
             raise Failed(f"no answer from {without_user(self.connection.server)} within {limit:g} s") from None
+        except UnicodeEncodeError as error:
+            raise Failed(f"{error.object!r} is not UTF-8") from None
         except (httpx.HTTPError, httpx.InvalidURL, UnicodeError, OSError) as error:
             raise self.unreachable(error) from None
 

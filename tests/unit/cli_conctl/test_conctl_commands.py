@@ -322,7 +322,16 @@ def test_every_alias_of_a_type_is_understood(conctl, alias):
         ["get", "resource", "leaf"],
         ["tree", "leaf"],
         ["apply"],
+        ["get", "leaf/.."],
+        ["get", "leaf/a/b"],
+        ["get", "leaf/\udcff"],
+        ["history", "leaf/."],
+        ["delete", "pc", ".."],
+        ["delete", "pc", ""],
+        ["get", "kind", "leaf@1/config"],
         ["list", "--timeout", "5"],
+        ["list", "--timeout", "0s"],
+        ["list", "--timeout", "9999999h"],
         ["list", "-l", "team"],
         ["list", "--server", "localhost:8080"],
         ["wait", "leaf/x", "--for", "sunshine"],
@@ -330,6 +339,17 @@ def test_every_alias_of_a_type_is_understood(conctl, alias):
 )
 def test_what_can_not_be_meant_is_a_usage_error(conctl, words):
     assert conctl(*words).exit_code == 2
+
+
+@pytest.mark.parametrize("words", [["--name", "\udcff"], ["-l", "a=\udcff"]])
+def test_a_filter_that_is_not_utf_8_is_one_sentence(conctl, words):
+    done = conctl("list", *words)
+    assert (done.exit_code, done.stderr) == (1, f"Error: {words[1].replace('=', ':')!r} is not UTF-8\n")
+
+
+def test_the_name_of_a_kind_never_changes_what_the_engine_is_asked(conctl):
+    done = apply(conctl, f"kind: leaf?force=true\nkind_version: 1\n{REACTIONS}")
+    assert "/kind: 'leaf?force=true' is not legal" in done.stderr
 
 
 @pytest.mark.parametrize("words", [["list", "leaf"], ["get", "leaf", "told"]])
