@@ -93,3 +93,20 @@ def test_the_page_of_the_protocol_names_every_member_of_its_messages(message):
     page = (folder / "README.md").read_text()
     members = json.loads((folder / f"{message}.schema.json").read_text())["properties"]
     assert [name for name in members if f"`{name}`" not in page] == []
+
+
+def test_the_reactor_of_the_page_about_running_tells_what_happened_to_whom(tmp_path):
+    [program] = blocks("docs/running.md", "bash")
+    [reaction] = re.findall(r"`(- { name: \w+, trigger: reactor.*? })`", (ROOT / "docs/running.md").read_text())
+    curl = '#!/bin/sh\necho "$@" >"$(dirname "$0")/told"\n'
+    for name, text in (("pager", program), ("curl", curl)):
+        (tmp_path / name).write_text(text)
+        (tmp_path / name).chmod(0o755)
+    path = f"{tmp_path}:{BIN}:{os.environ['PATH']}"
+    config = {"settings": {"url": "http://chat.example/"}, "env": {"PATH": path}}
+    kind = f"kind: pager\nkind_version: 1\nreactions:\n  {reaction}\ndefault_config: {json.dumps(config)}\n"
+    (tmp_path / "pager.kind.yaml").write_text(kind)
+
+    run(tmp_path, "stdworker", "call", "./pager", "--name", "db")
+
+    assert (tmp_path / "told").read_text() == "-sf --data pager/db synced at generation 1 http://chat.example/\n"

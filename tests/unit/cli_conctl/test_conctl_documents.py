@@ -1,5 +1,8 @@
 """What a document is, and in which order they go."""
 
+import re
+from pathlib import Path
+
 import pytest
 
 from stdworker.cli.conctl.items import load
@@ -8,6 +11,15 @@ from stdworker.errors import ConfigError
 MANIFEST = "kind: a\nkind_version: 2\nspec_schema: {}\nreactions: []\n"
 CONFIG = "name: c\nkind: a\nkind_version: 2\nis_default: false\nspec: {x: 1.0}\n"
 RESOURCE = "kind: a\nkind_version: 2\nname: r\nspec: {x: 1.0}\n"
+
+
+PAGE = Path(__file__).parents[3] / "docs/conctl.md"
+KINDS_OF_PAGE = """
+---
+{kind: greeter, kind_version: 1, reactions: [{name: work, trigger: specChange, emits: [status]}]}
+---
+{kind: pager, kind_version: 1, reactions: [{name: tell, trigger: reactor, emits: [sideEffect]}]}
+"""
 
 
 def loaded(tmp_path, text, name="f.yaml", forced_type=None):
@@ -111,3 +123,15 @@ def test_the_file_that_names_an_app_declares_nothing(tmp_path):
 def test_a_kind_is_called_by_the_value_of_its_version(tmp_path, written, name):
     (item,) = loaded(tmp_path, MANIFEST.replace("kind_version: 2", f"kind_version: {written}"))
     assert item.name == name
+
+
+def test_the_engine_takes_the_documents_of_the_page(conctl):
+    published = conctl("apply", "-f", "-", stdin=KINDS_OF_PAGE)
+    assert published.exit_code == 0, published.output
+    [documents] = re.findall(r"^```yaml\n(.*?)^```", PAGE.read_text(), re.MULTILINE | re.DOTALL)
+    done = conctl("apply", "-f", "-", stdin=documents)
+    assert done.output.splitlines() == [
+        "providerconfig polite created",
+        "reactorbinding page-us created",
+        "resource greeter/ada created (generation 1)",
+    ]
