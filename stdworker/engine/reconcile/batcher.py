@@ -42,7 +42,8 @@ class Verb:
     """Something that the engine does in a transaction.
 
     `run` takes the arguments of all calls that are made together and answers each. Verbs of one transaction
-    run in the order of `rank`. `alone`: each call has a transaction of its own; `dry`: which is undone.
+    run in the order of `rank`. `alone`: each call has a transaction of its own; `dry`: which is undone. `by_actor`:
+    its arguments begin with who asks, and what one asks for is written before the next is looked at.
     """
 
     name: str
@@ -50,6 +51,11 @@ class Verb:
     rank: int = 0
     alone: bool = False
     dry: bool = False
+    by_actor: bool = False
+
+    def goes_with(self, argument: Any, other: Call) -> bool:
+        """Can it be written at once with another call?"""
+        return other.verb is self and not (self.by_actor and argument[0] != other.argument[0])
 
 
 @dataclass(slots=True)
@@ -145,16 +151,39 @@ class Batcher:
             if self._closed:
                 self._fail_pending()
                 return []
-            batch = [self._pending.popleft()]
-            weight = batch[0].weight
-            while self._pending and not batch[0].verb.alone and not self._pending[0].verb.alone:
-                weight += self._pending[0].weight
-                if weight > BATCH_WEIGHT_MAX:
-                    break
-                batch.append(self._pending.popleft())
+            batch = self._together() if self.database.writers == 1 else self._of_one_verb()
             if batch[0].verb is self.follow_up:
                 self._following = False
             return batch
+
+    def _together(self) -> list[Call]:
+        """The calls that come first, as many as may share a transaction."""
+        batch = [self._pending.popleft()]
+        weight = batch[0].weight
+        while self._pending and not batch[0].verb.alone and not self._pending[0].verb.alone:
+            weight += self._pending[0].weight
+            if weight > BATCH_WEIGHT_MAX:
+                break
+            batch.append(self._pending.popleft())
+        return batch
+
+    def _of_one_verb(self) -> list[Call]:
+        """The first call and all that ask for the same.
+
+        Where several transactions write at a time, each locks its resources in one order and then their queue rows.
+        A second verb would begin again.
+        """
+        first = self._pending.popleft()
+        batch, weight = [first], first.weight
+        if first.verb.alone:
+            return batch
+        others: deque[Call] = deque()
+        for call in self._pending:
+            fits = first.verb.goes_with(first.argument, call) and weight + call.weight <= BATCH_WEIGHT_MAX
+            (batch if fits else others).append(call)
+            weight += call.weight if fits else 0
+        self._pending = others
+        return batch
 
     def _fail_pending(self) -> None:
         closed = StoreError("the engine was closed before this was done", code="engine_closed")

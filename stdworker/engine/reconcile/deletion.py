@@ -12,10 +12,12 @@ from stdworker.engine.store.rows import DELETE, RECONCILE, Node, task_id
 
 def mark(uow: UnitOfWork, target_id: int, *, force: bool = False) -> None:
     """Request the deletion of a resource, of what it owns and of what depends on any of these."""
-    ids = nodes.deletion_set(uow.db, target_id)
-    marked = uow.lock(ids)
+    ids: list[int] = []
+    while (found := nodes.deletion_set(uow.db, target_id)) != ids:
+        ids = found
+        uow.lock(ids)  # until then others may add to it
     uow.lock_tasks(ids)
-    for node in marked:
+    for node in uow.lock(ids):
         if not state.is_deleting(node):
             _mark(uow, node)
             if node.id == target_id and not force:

@@ -12,7 +12,7 @@ from stdworker.engine.reconcile.tokens import new_tokens, row_id
 from stdworker.engine.reconcile.unit import UnitOfWork
 from stdworker.engine.store import reactors, tasks
 from stdworker.engine.store.records import Claim, Settlement, VoidedLease, Want
-from stdworker.engine.store.rows import DELETE, OPERATE, REACT, OperationRow, TaskRow, resource_of
+from stdworker.engine.store.rows import DELETE, OPERATE, REACT, Node, OperationRow, TaskRow, resource_of
 from stdworker.engine.store.tasks import LeaseRow, Ready
 from stdworker.model.config import ProviderConfig
 from stdworker.model.json_text import RawJson
@@ -101,16 +101,24 @@ def _stage(kind: Kind, ready: Ready) -> Stage | None:
 
 def _finish(uow: UnitOfWork, ready: Ready, kind: Kind) -> None:
     """The kind has nothing to run any more for what the row was queued for."""
-    for node in uow.lock([ready.resource_id]):
+    node = _as_found(uow, ready)
+    if node is not None and schedule.next_stage(kind, node, ready.reasons, ready.done) is None:
         uow.lock_tasks([node.id])
         uow.touch(node)
         schedule.complete(uow, node, kind, ready.reasons, ready.done, ready.generation)
         uow.remove_task(uow.tasks[ready.id])
 
 
+def _as_found(uow: UnitOfWork, ready: Ready) -> Node | None:
+    """The resource of a row that is held. One that others hold, or have changed since, is left to the next claim."""
+    node = uow.lock_free(ready.resource_id)
+    return node if node is not None and node.generation == ready.generation else None
+
+
 def _refuse(uow: UnitOfWork, ready: Ready, stage: Stage, why: str) -> None:
     """No worker could do it: it fails for good, until a config is edited."""
-    for node in uow.lock([ready.resource_id]):
+    node = _as_found(uow, ready)
+    if node is not None:
         uow.lock_tasks([node.id])
         uow.touch(node)
         row = uow.tasks[ready.id]
@@ -176,7 +184,7 @@ def attest(uow: UnitOfWork, broker: str, worker: str, leases: Sequence[Lease]) -
 
 def release(uow: UnitOfWork, broker: str, leases: Sequence[Lease], *, counted: bool) -> None:
     """Take back leases that this broker still owns; `counted`: lost without a goodbye, which is an attempt."""
-    for row in _lock(uow, leases):
+    for row in lock(uow, leases):
         if row.claimed_by == broker:
             _take_back(uow, row, counted=counted)
 
@@ -184,14 +192,15 @@ def release(uow: UnitOfWork, broker: str, leases: Sequence[Lease], *, counted: b
 def reap(uow: UnitOfWork, silent: Sequence[LeaseRow]) -> int:
     """Take back leases that nobody attested; one that was renewed since it was judged is left alone."""
     judged = {lease.id: lease for lease in silent}
-    rows = _lock(uow, [Lease(lease.token, lease.epoch) for lease in silent])
+    rows = lock(uow, [Lease(lease.token, lease.epoch) for lease in silent])
     lost = [row for row in rows if row.heartbeat_at == judged[row.id].heartbeat_at]
     for row in lost:
         _take_back(uow, row, counted=True)
     return len(lost)
 
 
-def _lock(uow: UnitOfWork, leases: Sequence[Lease]) -> list[TaskRow]:
+def lock(uow: UnitOfWork, leases: Sequence[Lease]) -> list[TaskRow]:
+    """The queue rows of those leases that are valid, with their resources."""
     by_id = {id: lease for lease in leases if (id := row_id(lease)) is not None}
     uow.lock([resource_of(id) for id in by_id])
     uow.lock_rows(by_id)

@@ -141,7 +141,8 @@ def _begin(uow: UnitOfWork, admitted: Sequence[Ready]) -> dict[int, OperationRow
 
 
 def _refuse(uow: UnitOfWork, ready: Ready, operation: OperationRow, why: str) -> None:
-    for node in uow.lock([ready.resource_id]):
+    node = uow.lock_free(ready.resource_id)
+    if node is not None:
         uow.lock_tasks([node.id])
         _end(uow, node, operation, FAILED, "UnknownVerb", why)
         _go_on(uow, node, uow.tasks[ready.id])

@@ -29,9 +29,16 @@ def settle(uow: UnitOfWork, settlements: Sequence[Settlement]) -> list[bool]:
     """Apply results; False for each that is stale."""
     ids = [row_id(settlement.lease) for settlement in settlements]
     known = {id for id in ids if id is not None}
-    uow.lock([resource_of(id) for id in known])
+    about = [resource_of(id) for id in known]
+    if composites := {resource_of(id) for id, s in zip(ids, settlements, strict=True) if id and _composes(s)}:
+        nodes.hold(uow.db, about, composites)
+    uow.lock(about)
     uow.lock_rows(known)
     return [_settle(uow, settlement, uow.tasks.get(id or 0)) for settlement, id in zip(settlements, ids, strict=True)]
+
+
+def _composes(settlement: Settlement) -> bool:
+    return settlement.stage is Stage.COMPOSE and not settlement.error and not settlement.released
 
 
 def _settle(uow: UnitOfWork, settlement: Settlement, row: TaskRow | None) -> bool:
@@ -207,7 +214,7 @@ def _is_superseded(node: Node, row: TaskRow) -> bool:
 
 
 def _end_run(uow: UnitOfWork, node: Node, row: TaskRow) -> None:
-    if row.again or row.seq != row.claimed_seq:
+    if row.again or row.seq != row.claimed_seq or row.generation != node.generation:
         requeue(uow, node, row, keep=False)
     else:
         uow.remove_task(row)

@@ -92,6 +92,11 @@ class UnitOfWork:
             self._adopt(node)
         return [self.nodes[id] for id in sorted(ids) if id in self.nodes]
 
+    def lock_free(self, id: int) -> Node | None:
+        """The node, if nobody else holds it: for who holds its queue row and so mustn't wait for it."""
+        found = self.nodes.get(id) or nodes.lock_free(self.db, id)
+        return self._adopt(found) if found is not None else None
+
     def lock_named(self, refs: Iterable[Ref]) -> None:
         """Load nodes by name into `by_ref`."""
         if missing := {ref for ref in refs if ref not in self.by_ref}:

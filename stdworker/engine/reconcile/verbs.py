@@ -43,6 +43,7 @@ def _attest(uow: UnitOfWork, calls: list[Any]) -> list[Any]:
 
 
 def _release(uow: UnitOfWork, calls: list[Any]) -> list[None]:
+    leases.lock(uow, [lease for _, held, _ in calls for lease in held])
     for broker, held, counted in calls:
         leases.release(uow, broker, held, counted=counted)
     return [None] * len(calls)
@@ -151,8 +152,8 @@ RELEASE = Verb("release", _release, rank=1)
 PROGRESS = Verb("progress", _progress, rank=2)
 VOIDED = Verb("voided", _voided, rank=3)
 SETTLE = Verb("settle", _settle, rank=4)
-APPLY = Verb("apply", _together(apply.apply), rank=5)
-DECLARE = Verb("declare", _together(apply.declare), rank=5)
+APPLY = Verb("apply", _together(apply.apply), rank=5, by_actor=True)
+DECLARE = Verb("declare", _together(apply.declare), rank=5, by_actor=True)
 CLAIM = Verb("claim", _claim, rank=6)
 
 APPLY_ALONE = Verb("apply", _together(apply.apply), alone=True)

@@ -24,6 +24,11 @@ _LOCK_NAMED = (
     " ON n.kind = r.kind AND n.name = r.name ORDER BY n.id LOCK(n)"
 )
 _LOCK_OWNED = f"SELECT {_WHOLE} FROM resources n WHERE n.owner_id = :owner ORDER BY n.id LOCK(n)"
+_LOCK_FREE = f"SELECT {_LEAN} FROM resources n WHERE n.id = :id LOCK_SKIP(n)"
+_HOLD = (
+    "SELECT n.id FROM resources n WHERE n.id IN (SELECT * FROM IDS(ids)"
+    " UNION SELECT c.id FROM resources c WHERE c.owner_id IN (SELECT * FROM IDS(owners))) ORDER BY n.id LOCK(n)"
+)
 _INSERT = insert("resources", NODE_COLUMNS)
 _SAVE_STATE = update("resources", _STATE, kept=("status",))
 _SAVE_RESYNC = update("resources", ("id", "resync_at"))
@@ -53,6 +58,17 @@ def lock(db: Connection, ids: Collection[int], *, whole: bool = False) -> list[N
         return []
     statement = _LOCK.format(columns=_WHOLE if whole else _LEAN)
     return [_node(row, whole=whole) for row in db.fetch(statement, ids=sorted(ids))]
+
+
+def lock_free(db: Connection, id: int) -> Node | None:
+    """The resource, held until the transaction ends, if nobody else holds it."""
+    found = db.fetch(_LOCK_FREE, id=id)
+    return _node(found[0], whole=False) if found else None
+
+
+def hold(db: Connection, ids: Collection[int], owners: Collection[int]) -> None:
+    """Lock resources and all that is owned by some, in one order, before any of them is read."""
+    db.run(_HOLD, ids=sorted(ids), owners=sorted(owners))
 
 
 def lock_named(db: Connection, refs: Iterable[Ref]) -> list[Node]:

@@ -185,3 +185,20 @@ def test_one_resource_that_cannot_be_looked_at_holds_up_no_other(world, monkeypa
     assert told
     assert told[0].type == "Warning"
     assert "ZeroDivisionError" in caplog.text
+
+
+def test_where_several_transactions_write_at_a_time_each_is_of_one_verb_and_one_actor(run, batcher, monkeypatch):
+    """Locks are taken in one order then; a second verb would begin again, and meet others half way."""
+    shared: list[tuple[str, list[str]]] = []
+    first = Verb("first", lambda uow, calls: shared.append(("first", calls)) or calls)
+    second = Verb("second", lambda uow, calls: shared.append(("second", calls)) or calls, by_actor=True)
+    asked = [(verb, (actor,)) for verb, actor in [(first, "ada"), (second, "ada"), (second, "eve"), (first, "eve")] * 9]
+    monkeypatch.setattr(batcher.database, "writers", 3)
+
+    async def scenario():
+        return await asyncio.gather(*(batcher.call(verb, argument) for verb, argument in asked))
+
+    assert run(scenario()) == [argument for _, argument in asked]
+    assert sum(len(calls) for _, calls in shared) == len(asked)
+    assert len(shared) < len(asked)
+    assert all(len(set(calls)) == 1 for verb, calls in shared if verb == "second")

@@ -472,3 +472,14 @@ def test_a_retry_that_has_become_due_is_hinted(world):
             return await watch.next(10)
 
     assert {hint.topic for hint in world.do(scenario())} == {"work"}
+
+
+def test_a_claim_that_saw_the_generation_before_is_run_again(world):
+    """On Postgres one may read the resource just before a change of it, and hold its row just after."""
+    world.leaf()
+    world.apply("leaf", "a", {"n": 1})
+    claim = world.claim_one()
+    world.write("UPDATE resources SET generation = 2")
+    assert world.settle(claim)
+    assert world.phase("leaf/a") == "Reconciling"
+    assert (world.work(), world.get("leaf/a").synced_gen) == (["work leaf/a"], 2)

@@ -1,0 +1,139 @@
+"""Transactions on Postgres that meet: each takes its locks in one order, so that nobody waits in a circle.
+
+Where one waits, what it would lock later must be free; what was decided before the wait is decided again after it.
+"""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from stdworker.engine.reconcile import schedule, verbs
+from stdworker.engine.reconcile.kinds import Kinds
+from stdworker.engine.reconcile.positions import Positions
+from stdworker.engine.reconcile.unit import Limits, UnitOfWork
+from stdworker.engine.store import nodes, tasks
+from stdworker.engine.store.postgres import PostgresDatabase
+from stdworker.engine.store.records import UNSET, Settlement, Want
+from stdworker.engine.store.rows import RECONCILE, Node, TaskRow, task_id
+from stdworker.model.kind import KindVersion, Stage
+from stdworker.model.outcome import Outcome
+from stdworker.model.resource import Ref
+from stdworker.model.task import Lease
+
+pytestmark = pytest.mark.postgres
+
+HANG_SECONDS = 30
+WAITS = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
+OWNER, CHILD, ALONE, LATER = 1, 2, 3, 4
+
+
+def lease(resource):
+    return Lease(f"{task_id(resource, RECONCILE):x}-token", 1)
+
+
+def row(resource, stage):
+    leased = {"token": lease(resource).token, "epoch": 1, "stage": stage, "claimed_by": "broker", "generation": 1}
+    return TaskRow(task_id(resource, RECONCILE), resource, "leaf", 1, 0, **leased)
+
+
+def write(database, verb, *calls):
+    """Do something in a transaction of its own."""
+    connection = database.connect()
+    connection.begin()
+    uow = UnitOfWork(connection, Kinds.read(connection, Kinds()), 0, Positions(), Limits(1, 1))
+    answers = verb.run(uow, calls)
+    uow.flush()
+    uow.closing.write(connection)
+    connection.commit()
+    connection.close()
+    return answers
+
+
+@pytest.fixture
+def database(postgres):
+    """An owner with a child, and one alone; the owner is composed, the others work."""
+    opened = PostgresDatabase(postgres.create_database())
+    opened.migrate()
+    connection = opened.connect()
+    connection.begin()
+    child = Node(CHILD, "b", "leaf", "b", OWNER, OWNER, 0, 1, None)
+    owner, alone = (Node(n, name, "leaf", name, None, None, 0, 1, None) for n, name in ((OWNER, "a"), (ALONE, "c")))
+    nodes.add(connection, [owner, child, alone])
+    tasks.save(connection, [row(OWNER, Stage.COMPOSE), row(CHILD, Stage.WORK), row(ALONE, Stage.WORK)])
+    connection.commit()
+    connection.close()
+    return opened
+
+
+@pytest.fixture
+def other(database):
+    """Somebody else's transaction."""
+    connection = database.connect()
+    connection.begin()
+    yield connection
+    connection.close()
+
+
+@pytest.fixture
+def beside(database, eventually):
+    """Runs a verb in a transaction of its own until it waits for somebody; it is to end with the test."""
+    watcher = database.connect(read_only=True)
+    threads = []
+
+    def start(verb, *calls):
+        threads.append(threading.Thread(target=write, args=[database, verb, *calls], daemon=True))
+        threads[-1].start()
+        eventually(lambda: watcher.fetch(WAITS) == [(1,)])
+        return threads[-1]
+
+    yield start
+    for thread in threads:
+        thread.join(HANG_SECONDS)
+        assert not thread.is_alive()
+    watcher.close()
+
+
+def is_free(connection, resource):
+    return nodes.lock_free(connection, resource) is not None
+
+
+def test_results_wait_for_a_composites_children_before_they_hold_what_comes_after_them(other, beside):
+    nodes.lock(other, [CHILD])
+    results = [Settlement(lease(OWNER), Stage.COMPOSE, Outcome()), Settlement(lease(ALONE), Stage.WORK, Outcome())]
+    beside(verbs.SETTLE, results)
+    assert is_free(other, ALONE)
+    other.commit()
+
+
+def test_leases_that_several_calls_give_back_are_locked_as_one(other, beside):
+    nodes.lock(other, [CHILD])
+    beside(verbs.RELEASE, ("broker", [lease(ALONE)], False), ("broker", [lease(CHILD)], False))
+    assert is_free(other, ALONE)
+    other.commit()
+
+
+def test_what_is_made_below_while_a_deletion_waits_is_deleted_with_it(other, beside):
+    nodes.lock(other, [CHILD])
+    deletion = beside(verbs.DELETE, ("ada", Ref("leaf", "a"), False, None))
+    nodes.add(other, [Node(LATER, "d", "leaf", "d", CHILD, OWNER, 0, 1, None)])
+    other.commit()
+    deletion.join(HANG_SECONDS)
+    asked = "SELECT id FROM resources WHERE deletion_requested_at IS NOT NULL ORDER BY id"
+    assert other.fetch(asked) == [(OWNER,), (CHILD,), (LATER,)]
+
+
+def test_a_claim_that_finds_nothing_to_run_waits_for_nobody_and_ends_it_the_next_time(database, other):
+    leaf = {"kind": "leaf", "kind_version": 1, "reactions": []}
+    write(database, verbs.PUBLISH_KIND, ("ada", leaf, None, False, True, UNSET))
+    tasks.save(other, [TaskRow(task_id(ALONE, RECONCILE), ALONE, "leaf", 1, 0, reasons=schedule.CONFIG)])
+    other.commit()
+    other.begin()
+    nodes.lock(other, [ALONE])
+    left = "SELECT count(*) FROM queue WHERE claimed_by IS NULL"
+    for is_held, waiting in ((True, 1), (False, 0)):
+        if not is_held:
+            other.commit()
+        assert write(database, verbs.CLAIM, ("broker", [Want(KindVersion("leaf"), 9, "worker")])) == [[]]
+        assert other.fetch(left) == [(waiting,)]
