@@ -73,7 +73,7 @@ def _follow(uow: UnitOfWork, owner: Node, child: Node) -> None:
         owner.due |= state.COMPOSE_DUE
         uow.touch(owner)
         uow.request(owner, schedule.CHILDREN)
-    if kind.rollup is not None and not owner.unsettled and owner.worked_gen >= owner.generation:
+    if kind.rollup is not None and not owner.unsettled and not state.has_work_failed(owner):
         owner.due |= state.ROLLUP_DUE
         uow.touch(owner)
         uow.request(owner, schedule.DESCENDANTS)

@@ -104,11 +104,13 @@ def fail(uow: UnitOfWork, node: Node, row: TaskRow, failure: Settlement) -> None
 
 def _stop(uow: UnitOfWork, node: Node, row: TaskRow) -> None:
     """The run is over, and the generation still to be worked on; what was asked for meanwhile is a run of its own."""
+    asked = row.again
     if not schedule.is_from_below(row.reasons):
         node.worked_gen = min(node.worked_gen, node.generation - 1)
+        asked &= ~schedule.DESCENDANTS
     uow.remove_task(row)
-    if row.again:
-        uow.request(node, row.again)
+    if asked:
+        uow.request(node, asked)
 
 
 def _fail_teardown(uow: UnitOfWork, node: Node, row: TaskRow, failure: Settlement) -> None:

@@ -41,6 +41,11 @@ def is_stopped(node: Node) -> bool:
     return node.failure_terminal and is_failed(node)
 
 
+def has_work_failed(node: Node) -> bool:
+    """Did a whole run fail for good? Nothing that only follows from it runs then."""
+    return is_stopped(node) and node.worked_gen < node.generation
+
+
 def is_synced(node: Node) -> bool:
     return node.synced_gen >= node.generation and not node.unsettled and not node.due
 

@@ -257,9 +257,7 @@ def test_what_the_engine_says_of_any_name_and_pointer_can_be_stored(world):
         ["vm/w", "net/n", [["/x", "/nul\x00"]]],
     ])  # fmt: skip
     world.work()
-    assert world.get("vm/v").failure_message.startswith(
-        "with the values that flowed in, the spec breaks its schema: /nul"
-    )
+    assert "/nul\ufffd: 7 is not of type" in world.get("vm/v").failure_message
     assert world.condition("vm/w", "Synced").message == "net/n has no value at /nul\ufffd"
 
 

@@ -136,6 +136,37 @@ def test_a_rollup_that_failed_for_good_is_repeated_when_its_children_have_moved(
     assert stand(world) == ("Ready", 1, "")
 
 
+@pytest.fixture
+def summed(world):
+    """A kind that works and rolls up; its child has settled while it worked."""
+    world.leaf()
+    world.composite("group", reaction("make", "specChange", WORK), reaction("sum", "childrenSettled", WORK))
+    return world
+
+
+def test_a_child_that_moves_while_the_rollup_of_a_whole_run_is_leased_is_rolled_up_again(summed):
+    summed.answer(both_running(summed))
+    rollup = summed.claim_one()
+    assert rollup.stage == "rollup"
+    summed.again("leaf/a")
+    summed.answer(summed.claim_one())
+    summed.answer(rollup)
+    assert summed.work() == ["rollup group/g"]
+    assert summed.phase("group/g") == "Ready"
+
+
+def test_children_that_settle_before_the_rollup_are_rolled_up_once(summed):
+    summed.answer(both_running(summed))
+    assert summed.work() == ["rollup group/g"]
+
+
+def test_nothing_is_rolled_up_after_work_that_failed_for_good(summed):
+    summed.settle(both_running(summed), error="no", terminal=True)
+    summed.again("leaf/a")
+    assert summed.work() == ["work leaf/a"]
+    assert stand(summed) == FAILED
+
+
 @pytest.mark.parametrize("asked", ["config", "reconcile"])
 def test_what_someone_asks_for_while_the_work_fails_for_good_is_run(group, asked):
     running = both_running(group)
