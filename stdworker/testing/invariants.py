@@ -38,7 +38,7 @@ _OPENED = f"SELECT {selected('o', OPERATION_COLUMNS)} FROM operations o WHERE o.
 _EVENTS = "SELECT min(seq), max(seq), count(*) FROM events"
 
 _COMPOSE_DUE, _ROLLUP_DUE = 1, 2
-_OPEN, _WAITING, _BLOCKED = 0, 1, 2
+_OPEN, _WAITING, _BLOCKED, _MISFIT = 0, 1, 2, 3
 
 
 @dataclass(slots=True)
@@ -228,12 +228,18 @@ def _removal_goes_on(books: Books, node: Node) -> bool:
 
 
 def _gate(books: Books, node: Node) -> Iterator[str]:
-    """A gate is what the resource's dependencies say now, unless the engine is about to look."""
+    """A gate is what the resource's dependencies say now, unless the engine is about to look.
+
+    A value that has no place keeps it shut whatever they say, and that is told as a failure.
+    """
     if node.deletion_requested_at is not None or books.is_pending(edge_store.GATE, node):
         return
     states = [_withholds(books, edge) for edge in books.incoming.get(node.id, ())]
     gate = _BLOCKED if _BLOCKED in states else _WAITING if _WAITING in states else _OPEN
-    if gate != node.gate and node.failure_reason != "BadFlow":
+    if node.gate == _MISFIT:
+        if not (node.failure_terminal and node.failure_gen == node.generation):
+            yield f"{node.ref} doesn't say that a value has no place in it"
+    elif gate != node.gate:
         yield f"{node.ref} has gate {node.gate}, its dependencies say {gate}"
 
 

@@ -6,6 +6,7 @@ can know is taken from it and named: when the last stage of a kind with a rollup
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from graphlib import TopologicalSorter
@@ -13,7 +14,10 @@ from graphlib import TopologicalSorter
 WITH_TEARDOWN = ("vm", "tree")
 COMPOSITES = ("group", "tree")
 OBSERVED = ("tree",)  # kinds with a rollup
+WITH_GRACE = ("vm",)
 ATTEMPTS_MAX = 3  # of leaves
+GRACE_MS = 450_000
+FOR_EVER = math.inf
 OPEN, WAITING, BLOCKED = 0, 1, 2
 
 
@@ -43,10 +47,26 @@ class Thing:
     deleting: bool = False
     finalizer: bool = False
     owes: bool = False
+    frozen_until: float | None = None
+    specs: dict[int, dict] = field(default_factory=dict)
+    """Each spec by the generation from which on it was the live one."""
+
+    def __post_init__(self) -> None:
+        self.specs[1] = self.spec
+
+    def respecify(self, spec: dict) -> None:
+        """Another spec or version."""
+        self.spec = spec
+        self.generation += 1
+        self.specs[self.generation] = spec
 
     @property
     def kind(self) -> str:
         return self.ref.partition("/")[0]
+
+    @property
+    def quarantined(self) -> bool:
+        return self.frozen_until == FOR_EVER and not self.deleting
 
     @property
     def failed(self) -> bool:
@@ -62,12 +82,15 @@ class Held:
     generation: int
     version: int
     broker: str
+    frozen: bool = False
+    """Its resource was frozen meanwhile, whatever it is now."""
 
 
 class Model:
     def __init__(self) -> None:
         self.things: dict[str, Thing] = {}
         self.leases: dict[object, Held] = {}
+        self.now_ms = 0
 
     # ---- people ----
 
@@ -80,10 +103,12 @@ class Model:
         if thing.owner is not None or thing.deleting:
             return "conflict"
         before = (thing.spec, thing.version, thing.config)
-        thing.declared = thing.spec = spec
-        thing.version, thing.config = version, config
         bumped = (spec, version, config) != before
-        thing.generation += bumped
+        if (spec, version) != before[:2]:
+            thing.respecify(spec)
+        else:
+            thing.generation += bumped
+        thing.declared, thing.version, thing.config = spec, version, config
         relabelled, thing.labels = labels != thing.labels, labels
         return "configured" if bumped or relabelled else "unchanged"
 
@@ -94,8 +119,48 @@ class Model:
         for thing in self._doomed(ref):
             if not thing.deleting:
                 thing.deleting, thing.finalizer = True, thing.kind in WITH_TEARDOWN
+                thing.frozen_until = None
                 self._succeed(thing)
             thing.finalizer &= not force
+
+    def roll_back(self, ref: str, generation: int) -> bool:
+        """May it be? Generations that changed no spec have that of the one before them."""
+        thing = self.things[ref]
+        if thing.owner is not None or thing.deleting or not 0 < generation <= thing.generation:
+            return False
+        spec = thing.specs[max(number for number in thing.specs if number <= generation)]
+        if spec != thing.spec:
+            thing.respecify(spec)
+            thing.declared = spec
+        return True
+
+    def quarantine(self, ref: str) -> bool:
+        """May it be?"""
+        thing = self.things[ref]
+        if not thing.deleting and not thing.quarantined:
+            thing.wanted = True
+            self._freeze(thing, FOR_EVER)
+        return not thing.deleting
+
+    def unquarantine(self, ref: str) -> None:
+        thing = self.things[ref]
+        if thing.quarantined:
+            thing.frozen_until = None
+            if thing.owner and not self.things[thing.owner].deleting:
+                self.things[thing.owner].owes = True
+
+    def _freeze(self, thing: Thing, until: float) -> None:
+        thing.frozen_until = until
+        for held in self.leases.values():
+            held.frozen |= held.ref == thing.ref
+
+    def expire(self) -> None:
+        """Orphans whose grace is over go."""
+        for thing in [t for t in self.things.values() if not t.wanted and self._is_over(t)]:
+            self.delete(thing.ref)
+
+    def _is_over(self, thing: Thing) -> bool:
+        return thing.frozen_until is not None and thing.frozen_until <= self.now_ms
 
     def _doomed(self, ref: str) -> list[Thing]:
         """The resource, what it owns and what depends on any of these."""
@@ -106,7 +171,7 @@ class Model:
 
     # ---- workers ----
 
-    def claim(self, lease: object, ref: str, stage: str, broker: str) -> None:
+    def claim(self, lease: object, ref: str, stage: str, broker: str, *, by_clock: bool = False) -> None:
         """Raises AssertionError when the task may not run now."""
         thing = self.things[ref]
         assert not self.is_busy(ref), f"{ref} has a lease already"
@@ -115,6 +180,9 @@ class Model:
             assert self._holders(thing) == [], f"{ref} is torn down before {self._holders(thing)}"
         else:
             assert not thing.deleting, f"{ref} is being deleted"
+            assert thing.frozen_until is None, f"{ref} is frozen"
+            assert not by_clock or thing.worked == thing.generation, f"{ref} is run by the clock while it moves"
+            assert not by_clock or not thing.stopped, f"{ref} is run by the clock though it failed for good"
             assert stage == "operate" or thing.gate == OPEN, f"{ref} is gated"
         self.leases[lease] = Held(ref, stage, thing.generation, thing.version, broker)
 
@@ -128,13 +196,15 @@ class Model:
         if ending == "ok":
             self._ended_well(thing, held, sick=sick, value=value)
         elif ending != "released" and stage != "operate":
+            if stage == "work" and value is not None:
+                thing.value = value  # sent with the failure
             self._ended_badly(thing, held, terminal=ending == "terminal")
         return True
 
     def release(self, lease: object, broker: str, *, counted: bool) -> None:
         held = self.leases.get(lease)
         if held is not None and held.broker == broker:
-            self.settle(lease, held.stage, "transient" if counted else "released")
+            self.settle(lease, held.stage, "transient" if counted and not held.frozen else "released")
 
     def attest(self, lease: object, broker: str) -> bool:
         if lease not in self.leases:
@@ -150,7 +220,8 @@ class Model:
             thing.finalizer = False
             self._succeed(thing)
         elif held.stage == "compose":
-            if held.generation == thing.generation and not thing.deleting and self._compose(thing):
+            is_superseded = held.generation != thing.generation or thing.deleting or held.frozen
+            if not is_superseded and self._compose(thing):
                 self._complete(thing, held.generation)
         elif held.stage == "work":
             thing.value, thing.healthy = value, not sick
@@ -198,14 +269,22 @@ class Model:
             else:
                 self.things[ref] = Thing(ref, owner.ref, spec, spec, sources=sources[ref])
         for child in self.children(owner.ref):
-            if child.ref not in wanted and child.wanted:
-                child.wanted = False
-                self.delete(child.ref)
+            if child.ref not in wanted and child.wanted and not child.quarantined:
+                self._drop(child)
         owner.owes = False
         return True
 
+    def _drop(self, child: Thing) -> None:
+        child.wanted = False
+        if child.kind in WITH_GRACE and not child.deleting:
+            self._freeze(child, self.now_ms + GRACE_MS)
+        else:
+            self.delete(child.ref)
+
     @staticmethod
     def _update(child: Thing, spec: dict, sources: dict) -> None:
+        if not child.wanted:
+            child.frozen_until = None
         child.wanted, child.sources = True, sources
         if child.deleting:
             return
@@ -213,8 +292,8 @@ class Model:
         child.declared = spec
         child.flowed = {target: value for target, value in child.flowed.items() if target in fields}
         effective = {**spec, **child.flowed}
-        child.generation += effective != child.spec
-        child.spec = effective
+        if effective != child.spec:
+            child.respecify(effective)
 
     # ---- at rest ----
 
@@ -249,8 +328,8 @@ class Model:
             if flows and source in self.things and self.things[source].value is not None:
                 thing.flowed = {**thing.flowed, flows[0][0][1:]: self.things[source].value}
         effective = {**thing.declared, **thing.flowed}
-        thing.generation += effective != thing.spec
-        thing.spec = effective
+        if effective != thing.spec:
+            thing.respecify(effective)
 
     def _gate(self, thing: Thing) -> int:
         gates = [self._withholds(self.things.get(source), flows) for source, flows in thing.sources.items()]
@@ -261,7 +340,8 @@ class Model:
             return WAITING
         if self.is_synced(source):
             return BLOCKED if flows and source.value is None else OPEN
-        return BLOCKED if source.failed or source.gate == BLOCKED else WAITING
+        stuck = source.frozen_until is not None or source.failed or source.gate == BLOCKED
+        return BLOCKED if stuck else WAITING
 
     def _holders(self, thing: Thing) -> list[str]:
         """What must go before it."""
@@ -281,8 +361,12 @@ class Model:
     def phase(self, thing: Thing) -> str:
         if thing.deleting:
             return "Deleting"
+        if thing.quarantined:
+            return "Quarantined"
         if thing.failed:
             return "Failed"
+        if thing.frozen_until is not None:
+            return "Orphaned"
         if not self.is_synced(thing):
             return "Reconciling"
         return "Ready" if thing.healthy and not self.unready(thing) else "Degraded"
@@ -298,7 +382,7 @@ class Model:
         return [child.ref for child in self._counted(thing) if self.phase(child) != "Ready"]
 
     def _counted(self, thing: Thing) -> Iterator[Thing]:
-        return (child for child in self.children(thing.ref) if child.wanted)
+        return (child for child in self.children(thing.ref) if child.wanted and child.frozen_until is None)
 
     def _is_settled(self, thing: Thing) -> bool:
         if self.unsettled(thing):

@@ -7,22 +7,24 @@ import itertools
 import os
 from collections import Counter
 
+import orjson
 import pytest
 from hypothesis import HealthCheck, note, seed, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
 
+from stdworker.engine.reconcile.interval import JITTER
 from stdworker.engine.store.records import BindingDeclaration, KindPolicy, Want
 from stdworker.errors import Conflict, NotFound
 from stdworker.model.kind import KindVersion, Phase, Stage, Transition
 from stdworker.model.outcome import Condition, Outcome
 from stdworker.model.task import Lease
 from stdworker.testing import invariants
-from tests.unit.engine.model import ATTEMPTS_MAX, OBSERVED, Model
+from tests.unit.engine.model import ATTEMPTS_MAX, GRACE_MS, OBSERVED, Model
 
 ROUNDS = int(os.environ.get("FUZZ_ROUNDS", "1"))
 SEED = int(os.environ.get("FUZZ_SEED", "0"))
-EXAMPLES = {"sqlite": 30, "postgres": 8}
+EXAMPLES = {"sqlite": 30, "postgres": 6}
 STEPS = 40
 
 MAKE = {"name": "make", "trigger": "specChange", "emits": ["status", "conditions"]}
@@ -37,13 +39,20 @@ BROKERS = ["broker", "other"]
 REAP_SECONDS, REAPS = 3, 7
 RETRY_CAP_SECONDS = 300
 CREDIT = 10
+RESYNC_SECONDS = 1_000
+UNPLANNED = "SELECT count(*) FROM resources WHERE kind = 'vm' AND resync_at IS NULL"
+LATEST_SECONDS = RESYNC_SECONDS * (1 + JITTER) + 1
+VM = {
+    "orphan_grace_secs": GRACE_MS // 1000,
+    "resync_interval_secs": RESYNC_SECONDS,
+}
 
 numbers = st.integers(0, 2)
 rounds = st.integers(0, 4)
 rarely = st.sampled_from([False, False, True])
 versions = st.sampled_from([1, 1, 1, 2])
 brokers = st.sampled_from(BROKERS)
-endings = st.sampled_from(["ok", "ok", "ok", "sick", "null", "transient", "transient", "terminal", "released"])
+endings = st.sampled_from(["ok", "ok", "ok", "sick", "null", "transient", "transient", "told", "terminal", "released"])
 children = st.lists(st.sampled_from(["leaf/a", "vm/b", "leaf/c", "vm/d"]), unique=True, min_size=1)
 connections = st.sampled_from(["none", "edges", "flows"])
 orders = st.randoms(use_true_random=False)
@@ -68,7 +77,7 @@ class Machine(RuleBasedStateMachine):
     def publish(self) -> None:
         self.world.leaf(max_transient_attempts=ATTEMPTS_MAX)
         self.world.kind("leaf", MAKE, version=2, max_transient_attempts=ATTEMPTS_MAX)
-        self.world.kind("vm", MAKE, DROP, POKE)
+        self.world.kind("vm", MAKE, DROP, POKE, **VM)
         self.world.composite()
         self.world.composite("tree", SUM, DROP, POKE)
         for name in ("p", "q"):
@@ -127,6 +136,40 @@ class Machine(RuleBasedStateMachine):
         self.model.reconcile(ref)
         self.world.again(ref)
 
+    @precondition(lambda self: self.model.things)
+    @rule(which=anything, generation=st.integers(1, 5))
+    def roll_back(self, which, generation):
+        ref = self.pick_root(which)
+        allowed = self.model.roll_back(ref, generation)
+        note(f"# rolls {ref} back to generation {generation}, which is allowed: {allowed}")
+        with contextlib.nullcontext() if allowed else pytest.raises((Conflict, NotFound)):
+            self.world.do(self.world.engine.roll_back(self.world.ref(ref), generation, "t"))
+
+    @precondition(lambda self: self.model.things)
+    @rule(which=anything, at_work=st.booleans(), rounds=rounds, briefly=st.booleans())
+    def quarantine(self, which, at_work, rounds, briefly):
+        busy = sorted({held.ref for held in self.model.leases.values()})
+        ref = busy[which % len(busy)] if at_work and busy else self.pick(which)
+        note(f"# quarantines {ref}")
+        allowed = self.model.quarantine(ref)
+        with contextlib.nullcontext() if allowed else pytest.raises(Conflict):
+            self.world.do(self.world.engine.quarantine(self.world.ref(ref), "t"))
+        self.work_on(rounds)
+        if briefly and ref in self.model.things:
+            self.release(ref)
+
+    @precondition(lambda self: any(thing.quarantined for thing in self.model.things.values()))
+    @rule(which=anything, rounds=rounds)
+    def unquarantine(self, which, rounds):
+        frozen = sorted(ref for ref, thing in self.model.things.items() if thing.quarantined)
+        self.release(frozen[which % len(frozen)])
+        self.work_on(rounds)
+
+    def release(self, ref):
+        note(f"# releases {ref}")
+        self.model.unquarantine(ref)
+        self.world.do(self.world.engine.unquarantine(self.world.ref(ref), "t"))
+
     @rule(name=st.sampled_from(["tree/t", "vm/b", "vm/d-t"]))
     def operate(self, name):
         with contextlib.suppress(Conflict, NotFound):
@@ -142,7 +185,7 @@ class Machine(RuleBasedStateMachine):
 
     @rule(number=numbers)
     def publish_anew(self, number):
-        self.world.kind("vm", {**MAKE, "name": f"make{number}"}, DROP, POKE)
+        self.world.kind("vm", {**MAKE, "name": f"make{number}"}, DROP, POKE, **VM)
 
     @rule(cap=st.integers(0, 2))
     def cap_leaves(self, cap):
@@ -166,7 +209,7 @@ class Machine(RuleBasedStateMachine):
         for claim in claims:
             note(f"# {broker} leases {claim.stage} {claim.resource.ref} at {claim.resource.generation}")
             ref = str(claim.resource.ref)
-            self.model.claim(claim.lease, ref, claim.stage, broker)
+            self.model.claim(claim.lease, ref, claim.stage, broker, by_clock=claim.trigger == "resync")
             thing = self.model.things[ref]
             assert claim.resource.generation == thing.generation
             assert dict(claim.resource.spec) == thing.spec
@@ -183,7 +226,7 @@ class Machine(RuleBasedStateMachine):
                 self.answer(claim, "ok")
                 self.the_engine_is_where_the_model_is()
 
-    @rule(order=orders, worst=st.sampled_from(["ok", "sick", "null", "transient"]))
+    @rule(order=orders, worst=st.sampled_from(["ok", "sick", "null", "transient", "told"]))
     def work(self, order, worst):
         """Results come in any order, and some are bad."""
         self.world.clock.advance(RETRY_CAP_SECONDS)
@@ -213,15 +256,17 @@ class Machine(RuleBasedStateMachine):
     def answer(self, claim, ending):
         """An old claim too: its result is late, or comes twice."""
         value = None if ending == "null" else f"{claim.resource.name}-{claim.resource.generation}"
-        sick = ending == "sick"
+        sick, told = ending == "sick", ending == "told" and claim.stage == "work"
         ending = "ok" if ending in ("sick", "null") else ending
-        expected = self.model.settle(claim.lease, claim.stage, ending, sick=sick, value=value)
+        self.model.now_ms = self.now_ms()
+        sent = value if ending == "ok" else f"{value}-failed" if told else None
+        expected = self.model.settle(claim.lease, claim.stage, ending, sick=sick, value=sent)
         note(f"# {claim.stage} {claim.resource.ref} at {claim.resource.generation}: {ending}, lands: {expected}")
         if ending == "ok":
             landed = self.world.settle(claim, self.outcome(claim, sick, value))
         else:
             how = {"terminal": ending == "terminal", "released": ending == "released"}
-            landed = self.world.settle(claim, error=ending, **how)
+            landed = self.world.settle(claim, Outcome(status={"id": sent}) if told else None, error=ending, **how)
         assert landed == expected
 
     def outcome(self, claim, sick, value):
@@ -278,6 +323,27 @@ class Machine(RuleBasedStateMachine):
     def wait(self, seconds):
         self.world.clock.advance(seconds)
 
+    @rule(seconds=st.sampled_from([0, GRACE_MS / 1000]))
+    def expire(self, seconds):
+        self.world.clock.advance(seconds)
+        self.expire_orphans()
+
+    def expire_orphans(self):
+        note("# orphans whose grace is over go")
+        self.model.now_ms = self.world.clock.ms = self.now_ms()
+        self.model.expire()
+        self.world.do(self.world.engine.ticks.expire())
+
+    @rule()
+    def resync(self):
+        note("# all that is settled is due again")
+        self.world.clock.advance(LATEST_SECONDS)
+        self.world.do(self.world.engine.ticks.resync())
+
+    def now_ms(self):
+        """The engine's clock, which never goes back while it is open."""
+        return self.world.engine._batcher._now()
+
     @rule(which=anything, ending=endings)
     def crash(self, which, ending):
         """The engine dies right after a commit, before it looked at what that left to be looked at."""
@@ -319,6 +385,7 @@ class Machine(RuleBasedStateMachine):
         sources = [books.nodes.get(edge.dependency_id) for edge in books.incoming.get(node.id, ())]
         return {
             "phase": books.phases[node.id],
+            "value": (orjson.loads(node.status or "null") or {}).get("id"),
             "generation": node.generation,
             "version": node.kind_version,
             "owner": str(owner.ref) if owner else None,
@@ -332,6 +399,7 @@ class Machine(RuleBasedStateMachine):
     def expected(self, thing):
         return {
             "phase": self.model.phase(thing),
+            "value": thing.value,
             "generation": thing.generation,
             "version": thing.version,
             "owner": thing.owner,
@@ -354,23 +422,27 @@ class Machine(RuleBasedStateMachine):
         world.on("ear", self.hear, Stage.REACT)
         for kind in ("leaf", "vm"):
             world.on(kind, lambda claim: self.outcome(claim, False, claim.resource.name))
-        world.kind("vm", MAKE, DROP, POKE)
+        world.kind("vm", MAKE, DROP, POKE, **VM)
         deliveries = [claim.lease for claim in self.deliveries]
         for held, broker in itertools.product([*self.model.leases, *deliveries], BROKERS):
             world.do(world.engine.release([held], broker, counted=False))
         if world.exists("group/g") and world.exists("leaf/lone"):
             self.let_go_of_lone()
+        for record in world.find(phases=[Phase.QUARANTINED]):
+            self.release(str(record.ref))
         for record in world.find():
             if record.phase != "Deleting" and (record.failure_terminal or not record.health_ok):
                 world.again(str(record.ref))
         for _ in range(4):
             world.clock.advance(400)
+            world.do(world.engine.ticks.expire())
             world.work()
         assert {str(record.ref): str(record.phase) for record in world.find() if record.phase != "Ready"} == {}
         for table in ("queue", "rechecks", "sweeps", "waits", "operations WHERE finished_at IS NULL"):
             [(left,)] = world.do(world.engine.read(lambda db, table=table: db.fetch(f"SELECT count(*) FROM {table}")))
             assert left == 0, f"{left} rows are left in {table}"
-
+        [(left,)] = world.do(world.engine.read(lambda db: db.fetch(UNPLANNED)))
+        assert left == 0, f"{left} resources never come due again"
         self.reactors_were_told()
 
     def hear(self, claim):
@@ -395,6 +467,10 @@ class Machine(RuleBasedStateMachine):
         with contextlib.suppress(Conflict, NotFound):
             if self.world.get("leaf/lone").owner is None:
                 self.world.delete("leaf/lone")
+
+    def pick_root(self, which):
+        roots = sorted(ref for ref, thing in self.model.things.items() if thing.owner is None)
+        return roots[which % len(roots)]
 
     def pick(self, which):
         return sorted(self.model.things)[which % len(self.model.things)]
