@@ -314,6 +314,8 @@ class UnitOfWork:
                 self.cross(node, crossed)
             self._note_transition(node, before, after, is_told=node.uid in told)
             moves[node.kind, before and before[0], after[0]] += 1
+            if node.gate == state.MISFIT and not state.is_stopped(node):  # its gate has to say so again
+                self._rechecks.add((edges.GATE, node.id))
             if node.owner_id is not None and self._matters_above(node, before, after):
                 self._rechecks.add((edges.SOURCE, node.id))
             self._hint_change(node)

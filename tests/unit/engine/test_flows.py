@@ -165,6 +165,15 @@ def test_a_target_whose_type_a_later_compose_spoils_stops_the_dependent_too(worl
     assert world.get("vm/v").spec == b'{"net":{"id":"n-1"}}'
 
 
+def test_a_wrong_typed_target_is_told_again_when_the_dependent_is_reconciled_by_hand(world, pair):
+    pair(vm={"net": "a string"})
+    world.work()
+    world.again("vm/v")
+    assert world.work() == []
+    record = world.get("vm/v")
+    assert (record.generation, record.failure_reason, world.phase("group/g")) == (2, "BadFlow", "Degraded")
+
+
 def test_a_bad_flow_is_over_when_the_value_fits_again(world):
     gives = {"place": {}, "id": 1}
     world.leaf("net")
@@ -179,6 +188,24 @@ def test_a_bad_flow_is_over_when_the_value_fits_again(world):
         world.again("net/n")
         world.work()
         assert world.phase("vm/v") == phase
+
+
+def test_a_bad_flow_outlives_the_success_of_a_run_that_began_before(world):
+    gives = {"place": {}, "id": 1}
+    world.leaf("net")
+    world.leaf("vm")
+    world.on("net", lambda claim: Outcome(status=dict(gives)))
+    world.composite()
+    flows = [["/net", "/place"], ["/net/id", "/id"]]
+    world.group("g", ["net/n"], ["vm/v"], edges=[["vm/v", "net/n", flows]])
+    world.work()
+    world.again("vm/v")
+    running = world.claim_one()
+    gives["place"] = "a string"
+    world.again("net/n")
+    assert world.answer(world.claim_one())
+    assert world.answer(running)
+    assert (world.phase("vm/v"), world.get("vm/v").failure_reason) == ("Failed", "BadFlow")
 
 
 def test_a_failure_that_a_program_calls_the_same_is_its_own_and_stays(world, pair):
