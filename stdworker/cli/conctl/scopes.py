@@ -93,6 +93,8 @@ def _add_app(tree: Tree, app: str, folder: Path) -> None:
 
 
 def _read_file(tree: Tree, path: Path, app: str | None) -> None:
+    if path.exists() and not path.is_file():  # a pipe would be waited for
+        raise ConfigError(f"{path} is not a file")
     text = read(path)
     for number, document in enumerate(parse_documents(text, str(path))):
         if _is_foreign(document):

@@ -13,7 +13,9 @@ from rich.console import Console
 from rich.status import Status
 from rich.text import Text
 
+from stdworker.cli.conctl.arguments import path_of
 from stdworker.cli.conctl.client import Client, Failed
+from stdworker.cli.conctl.items import RESOURCE
 from stdworker.cli.terminal import plain
 
 LOOK_SECONDS = 1.0
@@ -54,7 +56,7 @@ def _wait_for(client: Client, name: str, condition: str, deadline: float, progre
         seconds = min(left, LOOK_SECONDS) if progress.live else left
         query = {"for": condition, "timeout": f"{seconds:.3f}s"}
         try:
-            client.call("GET", f"/resources/{name}/wait", query=query, timeout_seconds=seconds + GRACE_SECONDS)
+            client.call("GET", f"{path_of(RESOURCE, name)}/wait", query=query, timeout_seconds=seconds + GRACE_SECONDS)
             return
         except Failed as error:
             if error.status != TIMED_OUT or seconds >= left:
@@ -95,7 +97,7 @@ class Progress:
         if self.status is None:
             return
         try:
-            graph = self.client.value(f"/resources/{self.name}/graph", {"limit": GRAPH_NODES_MAX})
+            graph = self.client.value(f"{path_of(RESOURCE, self.name)}/graph", {"limit": GRAPH_NODES_MAX})
             told = summary(graph["nodes"])
         except Failed as error:
             told = error.message

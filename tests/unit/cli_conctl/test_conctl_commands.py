@@ -250,6 +250,12 @@ def test_wait_names_each_resource_that_is_not_so(conctl):
     assert "leaf/absent" in done.stderr
 
 
+def test_wait_asks_for_the_name_as_it_is_written(conctl):
+    apply(conctl, leaf("meant"), "--wait")
+    assert conctl("wait", "leaf/meant/wait?x=").exit_code == 2
+    assert "there is no resource leaf/meant?x=1" in conctl("wait", "leaf/meant?x=1").stderr
+
+
 def test_wait_ends_in_time(conctl):
     apply(conctl, leaf("stays"), "--wait")
     done = conctl("wait", "leaf/stays", "--for", "deleted", "--timeout", "10ms")

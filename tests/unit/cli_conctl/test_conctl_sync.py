@@ -1,6 +1,7 @@
 """`conctl sync` against a real engine: what a folder declares is there afterwards, and what it no longer does isn't."""
 
 import json
+import os
 
 import pytest
 
@@ -378,6 +379,12 @@ def test_linked_files_and_folders_are_read_where_they_are_linked(conctl, estate,
     (folder / "again").unlink()
     (folder / "nowhere.yaml").symlink_to(folder / "absent")
     assert "nowhere.yaml can't be read" in sync(conctl, folder).stderr
+
+
+def test_a_pipe_among_the_files_is_refused_not_waited_for(conctl, estate):
+    folder = estate({"converge.yaml": app("pipes")})
+    os.mkfifo(folder / "a.yaml")
+    assert "a.yaml is not a file" in sync(conctl, folder).stderr
 
 
 def test_to_prune_without_an_app_is_a_usage_error(conctl, estate):
