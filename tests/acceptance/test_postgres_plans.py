@@ -105,7 +105,6 @@ WRITES = {
     "children": lambda db: nodes.lock_owned(db, 20),
     "observed": lambda db: lists.observed(db, 20, deep=True),
     "observed children": lambda db: lists.observed(db, 20, deep=False),
-    "subtree": lambda db: nodes.subtree(db, 20),
     "deletion": lambda db: nodes.deletion_set(db, 20),
     "what may be removed": lambda db: nodes.unblocked(db, [20, 30]),
     "removal": lambda db: nodes.remove(db, [20, 30]),
@@ -127,7 +126,7 @@ READINGS = {
     "resources by uid": lambda db: lists.get_uids(db, ["uid-43", "uid-44"]),
     "descendants": lambda db: lists.descendant_counts(db, ["uid-20", "uid-30"]),
     "observed": lambda db: lists.observed(db, 20, deep=True),
-    "edges below": lambda db: lists.edges_below(db, [20, 30]),
+    "edges among": lambda db: lists.edges_among(db, ["uid-21", "uid-22", "uid-31"]),
     "children of a resource": lambda db: lists.children_of(db, 20, PAGE),
     "dependents that are deleted": lambda db: lists.deleting_dependents_of(db, 22, PAGE),
     "phases below": lambda db: lists.phases_below(db, 20),
@@ -138,6 +137,7 @@ READINGS = {
     "audit of a resource": lambda db: events.audit(db, AuditFilter(kind="kind3", name="name-43"), NOW, PAGE),
     "audit of an actor": lambda db: events.audit(db, AuditFilter(actor="me"), NOW, PAGE),
     "events": lambda db: events.read(db, None, 50_000, PAGE),
+    "events of a type": lambda db: events.of_type(db, "Created", [Ref("kind3", "name-43")]),
     "events of a resource": lambda db: events.read(db, Ref("kind3", "name-43"), 0, PAGE),
 }
 ASKED = {"writer": WRITES, "reader": READINGS}

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from urllib.parse import quote
 
 import click
 
 from stdworker.cli.conctl.client import NDJSON, Client, Failed
-from stdworker.cli.conctl.items import BINDING, CONFIG, KIND, RESOURCE, Item
+from stdworker.cli.conctl.items import BINDING, CONFIG, KIND, RESOURCE, Item, batches
 from stdworker.cli.conctl.output import print_document
 from stdworker.cli.conctl.plan import Plan, changes_of, explained
 from stdworker.model.json_text import RawJson, ascii_line, dumps, join_elements, join_members, loads
-
-BATCH_DOCUMENTS_MAX = 5_000
-BATCH_BYTES_MAX = 32 << 20
 
 CONFLICT = 409
 
@@ -138,17 +135,3 @@ class Results:
     def show(self) -> None:
         if self.form in ("json", "yaml"):
             print_document(join_members({self.member: join_elements(self.documents)}), self.form)
-
-
-def batches(found: Sequence[Item]) -> Iterator[list[Item]]:
-    """Items in groups that one request carries."""
-    batch: list[Item] = []
-    size = 0
-    for item in found:
-        batch.append(item)
-        size += sum(map(len, item.members.values()))
-        if len(batch) == BATCH_DOCUMENTS_MAX or size >= BATCH_BYTES_MAX:
-            yield batch
-            batch, size = [], 0
-    if batch:
-        yield batch

@@ -13,15 +13,15 @@ import click
 from click.core import ParameterSource
 
 from stdworker.cli.conctl.client import Client, Connection, Failed
-from stdworker.cli.conctl.items import BINDING, RESOURCE
+from stdworker.cli.conctl.items import BINDING, CONFIG, KIND, RESOURCE
 from stdworker.errors import StdworkerError
 from stdworker.model.settings import Environment
 
 MEMBER, DEAD_LETTER = "member", "deadletter"
 ALIASES = {
-    "resource": ("resources", "res"),
-    "manifest": ("manifests", "kind", "kinds", "crd", "crds"),
-    "providerconfig": ("providerconfigs", "config", "configs", "pc"),
+    RESOURCE: ("resources", "res"),
+    KIND: ("manifests", "kind", "kinds", "crd", "crds"),
+    CONFIG: ("providerconfigs", "config", "configs", "pc"),
     BINDING: ("reactorbindings", "binding", "bindings", "rb"),
     DEAD_LETTER: ("deadletters", "dl"),
     MEMBER: ("members", "cluster", "clusters", "nodes"),
@@ -68,7 +68,7 @@ class Session:
     def is_table(self) -> bool:
         return self.output == "table"
 
-    def for_people_only(self, instead: str) -> None:
+    def for_people_only(self, instead: str = "its exit status says whether it was done") -> None:
         """Refuse an --output that the command would ignore."""
         if not self.is_table:
             raise click.UsageError(f"this command has no --output {self.output}; {instead}")
@@ -145,13 +145,13 @@ def _kind_or_type(word: str) -> str:
 
 
 def path_of(kind: str, name: str, version: int = 1) -> str:
-    if kind == "providerconfig":
+    if kind == CONFIG:
         return f"/providerconfigs/{_segment(name)}"
     if kind == BINDING:
         return f"/reactor-bindings/{_segment(name)}"
     if kind == DEAD_LETTER:
         return f"/dead-letters/{_segment(name)}"
-    if kind == "manifest":
+    if kind == KIND:
         base, _, given = name.partition("@")
         return f"/kinds/{_segment(base)}/versions/{_segment(given or str(version))}/manifest"
     if kind == MEMBER:

@@ -10,9 +10,7 @@ import click
 from click.shell_completion import get_completion_class
 
 import stdworker
-from stdworker.cli.conctl import output as output
-from stdworker.cli.conctl import reactors
-from stdworker.cli.conctl import show as show
+from stdworker.cli.conctl import output, reactors, show
 from stdworker.cli.conctl.apply import Applying, Results
 from stdworker.cli.conctl.apps import kept_in_app
 from stdworker.cli.conctl.arguments import DEAD_LETTER, Session, path_of, shared, target_of, type_name
@@ -32,7 +30,6 @@ from stdworker.model.json_text import RawJson, loads
 from stdworker.model.kind import Phase
 
 PHASES = click.Choice([phase.value for phase in Phase], case_sensitive=False)  # spelled as the tables do
-BY_STATUS = "its exit status says whether it was done"
 
 
 @click.group(cls=CommandLine, context_settings={"help_option_names": ["-h", "--help"]})
@@ -107,7 +104,7 @@ def apply(
 @shared
 def delete(session: Session, target: Sequence[str], kind_version: int, force: bool, waits: bool) -> None:
     """Delete a resource with all that it owns, a provider config, a reactor binding, or a kind version."""
-    session.for_people_only(BY_STATUS)
+    session.for_people_only()
     kind, name = target_of(target)
     if kind == DEAD_LETTER:
         raise click.UsageError("dead letters go by themselves, with age; conctl retry delivers one again")
@@ -126,7 +123,7 @@ def delete(session: Session, target: Sequence[str], kind_version: int, force: bo
 @shared
 def reconcile(session: Session, resource: str) -> None:
     """Run a resource again, although nothing changed."""
-    session.for_people_only(BY_STATUS)
+    session.for_people_only()
     with session.client() as client:
         answer = client.call("POST", f"{path_of(RESOURCE, resource)}/reconcile")
     click.echo(f"resource {resource} runs again (generation {loads(answer.content)['generation']})")
@@ -265,7 +262,7 @@ def watch(session: Session, resource: str | None, **filters: Any) -> None:
 @shared
 def wait(session: Session, resources: Sequence[str], condition: str) -> None:
     """Wait until resources are ready, synced or deleted; --timeout bounds it."""
-    session.for_people_only(BY_STATUS)
+    session.for_people_only()
     with session.client() as client:
         for resource in resources:
             path_of(RESOURCE, resource)

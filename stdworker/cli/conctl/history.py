@@ -14,7 +14,6 @@ from stdworker.cli.conctl.output import age, print_document
 from stdworker.cli.conctl.tables import table
 from stdworker.model.json_text import dumps, join_members, loads
 
-BY_STATUS = "its exit status says whether it was done"
 HEADINGS = ("GENERATION", "VERSION", "AGE", "BY", "BYTES", "LIVE")
 
 
@@ -58,7 +57,7 @@ def rollback(session: Session, resource: str, generation: int) -> None:
 
     It becomes a new generation and runs. Labels, provider config and kind version stay as they are.
     """
-    session.for_people_only(BY_STATUS)
+    session.for_people_only()
     path = path_of(RESOURCE, resource)
     with session.client() as client:
         before = client.value(path)["generation"]
@@ -92,6 +91,6 @@ def unquarantine(session: Session, resource: str) -> None:
 
 
 def _post(session: Session, resource: str, verb: str) -> None:
-    session.for_people_only(BY_STATUS)
+    session.for_people_only()
     with session.client() as client:
         client.call("POST", f"{path_of(RESOURCE, resource)}/{verb}")

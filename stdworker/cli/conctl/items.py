@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 KIND, CONFIG, BINDING, RESOURCE = "manifest", "providerconfig", "reactorbinding", "resource"
 ORDER = (KIND, CONFIG, BINDING, RESOURCE)
+DOCUMENTS_MAX = 5_000  # of one request
+BYTES_MAX = 32 << 20
 SCOPE_FILE = "converge.yaml"  # says what the files beside and below it belong to; declares nothing itself
 SKIPPED_FOLDERS = ("node_modules", "__pycache__")  # beside hidden ones
 KIND_FILE_MEMBERS = ("default_config", "default_bundle")
@@ -69,6 +71,20 @@ def load(sources: Sequence[str], forced_type: str | None = None) -> list[Item]:
 def ordered(found: Iterable[Item]) -> list[Item]:
     """In the order in which one may need the other."""
     return sorted(found, key=lambda item: ORDER.index(item.type))
+
+
+def batches(found: Iterable[Item]) -> Iterator[list[Item]]:
+    """Items in groups that one request carries."""
+    batch: list[Item] = []
+    size = 0
+    for item in found:
+        batch.append(item)
+        size += sum(map(len, item.members.values()))
+        if len(batch) == DOCUMENTS_MAX or size >= BYTES_MAX:
+            yield batch
+            batch, size = [], 0
+    if batch:
+        yield batch
 
 
 def _of_source(source: str, forced_type: str | None) -> Iterator[Item]:

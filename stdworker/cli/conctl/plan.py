@@ -7,13 +7,10 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from stdworker.cli.conctl.client import NDJSON, Client, explain
-from stdworker.cli.conctl.items import RESOURCE, Item
+from stdworker.cli.conctl.items import RESOURCE, Item, batches
 from stdworker.model.difference import differences
 from stdworker.model.json_text import RawJson, ascii_line, dumps, join_members, loads, members
 from stdworker.model.places import line_of
-
-DOCUMENTS_MAX = 5_000  # of one request, beside what the others rely on
-BYTES_MAX = 32 << 20
 
 
 class Would(NamedTuple):
@@ -57,7 +54,7 @@ class Plan:
         """What would become of each item, in their order: resources last. Raises Failed."""
         relied = [item for item in found if item.type != RESOURCE]
         told = 0
-        for part in _parts([item for item in found if item.type == RESOURCE]) or [[]]:
+        for part in [*batches(item for item in found if item.type == RESOURCE)] or [[]]:
             sent = [*relied, *part]
             answered = self._request(sent)
             yield from zip(sent[told:], answered[told:], strict=True)
@@ -73,18 +70,6 @@ class Plan:
 def _would(told: Mapping[str, RawJson]) -> Would:
     problem = loads(told["problem"]) if "problem" in told else None
     return Would(loads(told["result"]), told.get("before"), told.get("after"), problem)
-
-
-def _parts(found: Sequence[Item]) -> list[list[Item]]:
-    parts: list[list[Item]] = []
-    size = 0
-    for item in found:
-        size += sum(map(len, item.members.values()))
-        if not parts or len(parts[-1]) == DOCUMENTS_MAX or size > BYTES_MAX:
-            parts.append([])
-            size = 0
-        parts[-1].append(item)
-    return parts
 
 
 def changes_of(would: Would) -> list[Change]:

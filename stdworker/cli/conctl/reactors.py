@@ -52,7 +52,7 @@ def _versioned(kind: str, version: int | None) -> str:
 @shared
 def retry(session: Session, ids: tuple[int, ...]) -> None:
     """Tell reactors again what they did not take: dead letters, as `conctl list deadletters` shows them."""
-    session.for_people_only("its exit status says whether it was done")
+    session.for_people_only()
     with session.client() as client:
         for number in ids:
             letter = loads(client.call("POST", f"/dead-letters/{number}/retry").content)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from stdworker.cli.conctl import output as output
+from stdworker.cli.conctl import output
 from stdworker.cli.conctl.arguments import Session
 from stdworker.cli.conctl.client import Client, Failed
 from stdworker.errors import JsonError

@@ -10,7 +10,6 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import orjson
 
-from stdworker.engine.reconcile import retry
 from stdworker.engine.reconcile.kinds import Kind
 from stdworker.engine.reconcile.texts import clean
 from stdworker.engine.reconcile.tokens import new_tokens
@@ -131,10 +130,8 @@ def _fail(uow: UnitOfWork, row: TaskRow, failure: Settlement) -> None:
         reactors.mark(uow.db, delivery.id, uow.now_ms, row.attempts, clean(reason), clean(message))
         uow.remove_task(row)
         return
-    limits = uow.limits
-    asked = failure.retry_after_ms
-    delay = retry.delay_ms(row.attempts, limits.retry_base_seconds, limits.retry_cap_seconds, asked_ms=asked)
-    _queue_again(uow, row, uow.position(delay_ms=delay))
+    delay_ms = uow.backoff_ms(row.attempts, asked_ms=failure.retry_after_ms)
+    _queue_again(uow, row, uow.position(delay_ms=delay_ms))
 
 
 def _queue_again(uow: UnitOfWork, row: TaskRow, position: int) -> None:

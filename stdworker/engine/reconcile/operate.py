@@ -181,9 +181,7 @@ def lose(uow: UnitOfWork, node: Node, row: TaskRow, failure: Settlement) -> None
     else:
         operation.state = PENDING
         operations.save(uow.db, [operation])
-    limits = uow.limits
-    delay = retry.delay_ms(operation.attempts, limits.retry_base_seconds, limits.retry_cap_seconds)
-    _go_on(uow, node, row, delay_ms=0 if operation.state == FAILED else delay)
+    _go_on(uow, node, row, delay_ms=0 if operation.state == FAILED else uow.backoff_ms(operation.attempts))
 
 
 def _running(uow: UnitOfWork, node: Node) -> OperationRow:

@@ -139,9 +139,7 @@ def _retry(uow: UnitOfWork, node: Node, row: TaskRow, attempts: int, asked_ms: i
     """Queue the row again: now if someone asked for it meanwhile, which children don't, else when its backoff ends."""
     asked_again = not schedule.is_from_below(row.again)
     requeue(uow, node, row, keep=True)
-    limits = uow.limits
-    delay = retry.delay_ms(attempts, limits.retry_base_seconds, limits.retry_cap_seconds, asked_ms=asked_ms)
-    row.position = uow.position(delay_ms=0 if asked_again else delay)
+    row.position = uow.position(delay_ms=0 if asked_again else uow.backoff_ms(attempts, asked_ms=asked_ms))
 
 
 def requeue(uow: UnitOfWork, node: Node, row: TaskRow, *, keep: bool) -> None:

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from stdworker.engine.reconcile import crossings, schedule, state
+from stdworker.engine.reconcile import crossings, retry, schedule, state
 from stdworker.engine.reconcile.closing import Closing
 from stdworker.engine.reconcile.kinds import Kinds
 from stdworker.engine.reconcile.positions import POSITIONS_PER_MS, Positions, until
@@ -266,6 +266,11 @@ class UnitOfWork:
     def _hint_change(self, node: Node) -> None:
         if "resource" in self.heard:
             self.hints.add(Hint("resource", node.pair, node.ref))
+
+    def backoff_ms(self, attempts: int, *, asked_ms: int = 0) -> int:
+        """How long a task waits that has failed so often; what its failure asked for goes before."""
+        limits = self.limits
+        return retry.delay_ms(attempts, limits.retry_base_seconds, limits.retry_cap_seconds, asked_ms=asked_ms)
 
     def position(self, *, delay_ms: int = 0) -> int:
         if delay_ms > 0:

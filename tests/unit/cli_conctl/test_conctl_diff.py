@@ -101,7 +101,7 @@ def test_differences_for_machines(conctl):
 
 
 def test_a_dry_run_of_more_than_a_request_carries_knows_the_kinds_in_each(conctl, monkeypatch):
-    monkeypatch.setattr("stdworker.cli.conctl.plan.DOCUMENTS_MAX", 2)
+    monkeypatch.setattr("stdworker.cli.conctl.items.DOCUMENTS_MAX", 2)
     kind = f"kind: many\nkind_version: 1\n{REACTIONS}"
     resources = "".join(f"---\nkind: many\nkind_version: 1\nname: n{n}\nspec: {{}}\n" for n in range(5))
     done = conctl("apply", "--dry-run", "-f", "-", stdin=kind + resources)
