@@ -145,7 +145,11 @@ class Client:
     ) -> httpx.Response:
         timeout = httpx.Timeout(limit, connect=min(limit, CONNECT_SECONDS))
         try:
-            return self.http().request(method, API + path, params=query, content=body, headers=headers, timeout=timeout)
+            http = self.http()
+        except (httpx.InvalidURL, UnicodeError) as error:
+            raise self.unreachable(error) from None
+        try:
+            return http.request(method, API + path, params=query, content=body, headers=headers, timeout=timeout)
         except httpx.TimeoutException:
             raise Failed(f"no answer from {without_user(self.connection.server)} within {limit:g} s") from None
         except UnicodeEncodeError as error:

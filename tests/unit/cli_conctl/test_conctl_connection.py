@@ -73,8 +73,9 @@ def test_a_password_in_the_address_of_an_engine_is_not_shown():
     assert "no engine answers at http://***@127.0.0.1:1: " in done.stderr
 
 
-def test_an_address_that_is_no_text_is_one_sentence():
-    done = conctl("--server", "http://x/\udcff", "list")
+@pytest.mark.parametrize("address", ["http://x/\udcff", "http://a:b", "http://[::1"])
+def test_an_address_that_is_none_is_one_sentence(address):
+    done = conctl("--server", address, "list")
     assert done.exit_code == 1
     assert "no engine answers at " in done.stderr
 
