@@ -125,7 +125,7 @@ def violations(books: Books) -> list[str]:
 
 def _generations(books: Books, node: Node) -> Iterator[str]:
     seen = (node.synced_gen, node.worked_gen, node.composed_gen, node.failure_gen)
-    if max(seen) > node.generation or node.synced_gen > node.worked_gen:
+    if max(seen) > node.generation:
         yield f"{node.ref}: synced, worked, composed, failed {seen} at generation {node.generation}"
 
 
