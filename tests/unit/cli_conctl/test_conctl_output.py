@@ -110,5 +110,6 @@ def test_a_wait_shows_what_a_program_says_as_it_is(monkeypatch):
             return {"nodes": [node]}
 
     progress = wait.Progress(Client())
+    progress.name = "leaf/a"
     progress.update()
     assert str(progress.status.renderable.text) == "leaf/a Reconciling; leaf/a: 5% [/copy] ?[2J"
