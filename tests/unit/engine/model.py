@@ -244,6 +244,8 @@ class Model:
             tried = thing.attempts + 1 if thing.failed else 1
             last = thing.kind == "leaf" and tried >= ATTEMPTS_MAX
             self._fail(thing, stopped=terminal or last, counted=not terminal)
+            if thing.stopped and held.stage == "work":
+                thing.worked = min(thing.worked, thing.generation - 1)  # it is still to be worked on
 
     @staticmethod
     def _fail(thing: Thing, *, stopped: bool, counted: bool) -> None:
