@@ -32,7 +32,9 @@ from stdworker.wire.service import EXTENSIONS, WorkerClient, encode_extensions
 
 BIN = Path(sys.executable).parent
 # FUZZ_ROUNDS multiplies all that is searched at random: hypothesis here, the behaviours of programs in unit/bridge.
-settings.register_profile("project", max_examples=100 * int(os.environ.get("FUZZ_ROUNDS", "1")), deadline=None)
+# Without it every run searches the same, so that a change is judged by what it changed.
+ROUNDS = os.environ.get("FUZZ_ROUNDS")
+settings.register_profile("project", max_examples=100 * int(ROUNDS or 1), deadline=None, derandomize=ROUNDS is None)
 settings.load_profile("project")
 
 HANG_SECONDS = 60
