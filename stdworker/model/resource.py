@@ -18,6 +18,12 @@ class Ref(NamedTuple):
     def __str__(self) -> str:
         return f"{self.kind}/{self.name}"
 
+    @classmethod
+    def parse(cls, text: str) -> Ref:
+        """What `str` made of one; neither a kind nor a name has a slash."""
+        kind, _, name = text.partition("/")
+        return cls(kind, name)
+
 
 @dataclass(slots=True)
 class Resource:

@@ -106,9 +106,9 @@ def tombstone(node: Node, owner: Node | None) -> dict[str, Any]:
 
 
 def _traits_at_the_end(ref: Ref, kept: Mapping[str, Any]) -> Traits:
-    kind, _, name = (kept.get("owner") or "").partition("/")
+    owner = kept.get("owner")
     pair = KindVersion(ref.kind, kept.get("kind_version", 1))
-    return Traits(pair, ref.name, Phase.DELETING, Ref(kind, name) if name else None, kept.get("labels", {}))
+    return Traits(pair, ref.name, Phase.DELETING, Ref.parse(owner) if owner else None, kept.get("labels", {}))
 
 
 def may_match(where: ResourceFilter, ref: Ref) -> bool:

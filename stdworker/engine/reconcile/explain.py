@@ -111,7 +111,7 @@ def _stopped(look: Look) -> Iterator[Reason]:
             yield Reason("waits_for_kind", f"it runs again once {name} is published", "conctl apply -f its manifest")
         else:
             told = f"it runs again once {name}, which is not its own, is gone"
-            yield Reason("waits_for_name", told, f"delete {name}, or name the child otherwise", _ref(name))
+            yield Reason("waits_for_name", told, f"delete {name}, or name the child otherwise", Ref.parse(name))
 
 
 def _failing(look: Look) -> Reason:
@@ -221,8 +221,3 @@ def _deleting(look: Look) -> Iterator[Reason]:
         hint = f"it is tried again for ever; without teardown: conctl delete {look.ref} --force"
         yield Reason("teardown_failed", told, hint, since_ms=since, until_ms=_due(look, look.task(DELETE)))
     yield from _work(look, DELETE)
-
-
-def _ref(text: str) -> Ref:
-    kind, _, name = text.partition("/")
-    return Ref(kind, name)
