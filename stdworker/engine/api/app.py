@@ -26,13 +26,12 @@ from stdworker.engine.api import (
     reactors,
     relations,
     resources,
-    shapes,
-    views,
     watch,
 )
 from stdworker.engine.api.context import InEngine, answer, now_ms
 from stdworker.engine.api.feed import Feed
 from stdworker.engine.api.guard import Access, Guard
+from stdworker.engine.api.shapes.members import Members, MemberView, VersionView
 from stdworker.engine.reconcile import Engine
 
 GZIP_BYTES_MIN = 1_024
@@ -93,17 +92,15 @@ _probes = APIRouter(include_in_schema=False)
 _pages = APIRouter(include_in_schema=False)
 
 
-@_meta.get("/version", **openapi.documented("What answers", answer=shapes.VersionView))
+@_meta.get("/version", **openapi.documented("What answers", answer=VersionView))
 async def version(request: Request) -> Response:
-    return answer(shapes.VersionView(stdworker.__version__, "v1", platform.python_version(), request.app.state.store))
+    return answer(VersionView(stdworker.__version__, "v1", platform.python_version(), request.app.state.store))
 
 
-@_meta.get(
-    "/cluster-members", **openapi.documented("List the engine's processes and their workers", answer=shapes.Members)
-)
+@_meta.get("/cluster-members", **openapi.documented("List the engine's processes and their workers", answer=Members))
 async def cluster_members(engine: InEngine) -> Response:
     now = now_ms()
-    return answer(shapes.Members([views.member(record, now) for record in await engine.members()]))
+    return answer(Members([MemberView.of(record, now) for record in await engine.members()]))
 
 
 @_probes.get("/livez")

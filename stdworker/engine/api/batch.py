@@ -13,11 +13,14 @@ import msgspec
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
-from stdworker.engine.api import bodies, declarations, shapes
+from stdworker.engine.api import bodies, declarations
 from stdworker.engine.api.context import Actor, InEngine
 from stdworker.engine.api.openapi import documented
 from stdworker.engine.api.problems import Refused, problem_of
 from stdworker.engine.api.resources import EXAMPLE
+from stdworker.engine.api.shapes.common import encode
+from stdworker.engine.api.shapes.lines import BatchLine
+from stdworker.engine.api.shapes.resources import ResourceBody
 from stdworker.engine.reconcile import Engine
 from stdworker.engine.store.records import ApplyDocument, Declared
 from stdworker.errors import StdworkerError
@@ -30,7 +33,7 @@ LINES_MAX = 500_000
 
 router = APIRouter(tags=["resources"])
 
-_decoder = msgspec.json.Decoder(shapes.ResourceBody)
+_decoder = msgspec.json.Decoder(ResourceBody)
 
 Line = tuple[int, bytes]
 
@@ -39,8 +42,8 @@ Line = tuple[int, bytes]
     "/resources/batch",
     **documented(
         "Declare many resources",
-        answer=shapes.BatchLine,
-        body=shapes.ResourceBody,
+        answer=BatchLine,
+        body=ResourceBody,
         example=EXAMPLE,
         body_type="application/x-ndjson",
         body_required=False,
@@ -90,7 +93,7 @@ class _Batch:
         document: ApplyDocument | StdworkerError,
         done: Declared | StdworkerError,
     ) -> bytes:
-        told = shapes.BatchLine(line, "failed")
+        told = BatchLine(line, "failed")
         if isinstance(document, ApplyDocument):
             told.kind, told.name = document.kind, document.name
         if isinstance(done, StdworkerError):
@@ -98,14 +101,14 @@ class _Batch:
         else:
             told.result = done.result  # type: ignore[assignment]
             told.generation = done.generation
-        return shapes.encode(told) + b"\n"
+        return encode(told) + b"\n"
 
 
 def _parse(text: bytes) -> ApplyDocument | StdworkerError:
     try:
         return declarations.resource(_decoder.decode(check(text)))
     except msgspec.ValidationError as error:
-        return bodies.unfit(error, shapes.ResourceBody)
+        return bodies.unfit(error, ResourceBody)
     except StdworkerError as error:
         return error
 

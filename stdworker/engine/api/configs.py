@@ -7,10 +7,12 @@ from typing import Annotated
 from fastapi import APIRouter, Path, Query, Request
 from starlette.responses import Response
 
-from stdworker.engine.api import bodies, declarations, shapes, views
+from stdworker.engine.api import bodies, declarations
 from stdworker.engine.api.context import Actor, InEngine, answer, paged
 from stdworker.engine.api.openapi import PAGED, RESULT, documented
 from stdworker.engine.api.queries import ConfigQuery, ConfigsQuery, RevealQuery
+from stdworker.engine.api.shapes.common import Deleted
+from stdworker.engine.api.shapes.configs import ConfigBody, Configs, ConfigSummary, ConfigView
 from stdworker.model.kind import KindVersion
 
 router = APIRouter(prefix="/providerconfigs", tags=["provider configs"])
@@ -29,10 +31,10 @@ NamePath = Annotated[str, Path(examples=[EXAMPLE["name"]])]
     "",
     **documented(
         "Declare a provider config",
-        answer=shapes.ConfigView,
-        also={201: shapes.ConfigView},
+        answer=ConfigView,
+        also={201: ConfigView},
         headers=RESULT,
-        body=shapes.ConfigBody,
+        body=ConfigBody,
         example=EXAMPLE,
         problems=(400, 409, 413, 422),
     ),
@@ -40,7 +42,7 @@ NamePath = Annotated[str, Path(examples=[EXAMPLE["name"]])]
 async def put(engine: InEngine, actor: Actor, request: Request, query: Annotated[ConfigQuery, Query()]) -> Response:
     """An existing name is updated. A pair has at most one default."""
     body = await bodies.read(request, bodies.CONFIG_BYTES_MAX)
-    declared = declarations.config(bodies.decode(body, shapes.ConfigBody))
+    declared = declarations.config(bodies.decode(body, ConfigBody))
     result, record = await engine.put_config(
         declared.name,
         declared.pair,
@@ -52,23 +54,23 @@ async def put(engine: InEngine, actor: Actor, request: Request, query: Annotated
         requeue=query.requeue,
     )
     status = 201 if result == "created" else 200
-    return answer(views.config(record, reveal=False), status, {"X-Apply-Result": result})
+    return answer(ConfigView.of(record, reveal=False), status, {"X-Apply-Result": result})
 
 
-@router.get("", **documented("List provider configs", answer=shapes.Configs, headers=PAGED))
+@router.get("", **documented("List provider configs", answer=Configs, headers=PAGED))
 async def list_configs(engine: InEngine, query: Annotated[ConfigsQuery, Query()]) -> Response:
     pair = KindVersion(query.kind, query.kind_version or 1) if query.kind else None
     page = await engine.configs(pair=pair, limit=query.limit, cursor=query.cursor)
-    return paged(shapes.Configs([views.config_summary(record) for record in page.items]), page.cursor)
+    return paged(Configs([ConfigSummary.of(record) for record in page.items]), page.cursor)
 
 
-@router.get("/{name}", **documented("Get a provider config", answer=shapes.ConfigView, problems=(404,)))
+@router.get("/{name}", **documented("Get a provider config", answer=ConfigView, problems=(404,)))
 async def get(engine: InEngine, actor: Actor, name: NamePath, query: Annotated[RevealQuery, Query()]) -> Response:
     record = await (engine.reveal_config(name, actor) if query.reveal else engine.config(name))
-    return answer(views.config(record, reveal=query.reveal))
+    return answer(ConfigView.of(record, reveal=query.reveal))
 
 
-@router.delete("/{name}", **documented("Delete a provider config", answer=shapes.Deleted, problems=(404, 409)))
+@router.delete("/{name}", **documented("Delete a provider config", answer=Deleted, problems=(404, 409)))
 async def delete(engine: InEngine, actor: Actor, name: NamePath) -> Response:
     await engine.delete_config(name, actor)
-    return answer(shapes.Deleted())
+    return answer(Deleted())

@@ -9,7 +9,7 @@ from fastapi import Depends, Path, Request
 from starlette.responses import Response
 
 from stdworker.engine.api.guard import client_of
-from stdworker.engine.api.shapes import encode
+from stdworker.engine.api.shapes.common import encode
 from stdworker.engine.reconcile import Engine
 from stdworker.model.resource import Ref
 

@@ -7,7 +7,9 @@ from typing import Any
 import msgspec
 from msgspec import UnsetType
 
-from stdworker.engine.api import shapes
+from stdworker.engine.api.shapes.configs import ConfigBody
+from stdworker.engine.api.shapes.reactors import BindingBody
+from stdworker.engine.api.shapes.resources import ResourceBody
 from stdworker.engine.store.records import (
     UNSET,
     ApplyDocument,
@@ -24,7 +26,7 @@ from stdworker.model.secrets import is_masked
 ENVELOPE = ("type", "manifest_version", "$schema", "labels")  # what may stand beside the manifest itself
 
 
-def resource(body: shapes.ResourceBody) -> ApplyDocument:
+def resource(body: ResourceBody) -> ApplyDocument:
     return ApplyDocument(
         kind=body.kind,
         kind_version=body.kind_version,
@@ -35,7 +37,7 @@ def resource(body: shapes.ResourceBody) -> ApplyDocument:
     )
 
 
-def config(body: shapes.ConfigBody) -> ConfigDeclaration:
+def config(body: ConfigBody) -> ConfigDeclaration:
     return ConfigDeclaration(
         name=body.name,
         pair=KindVersion(body.kind, body.kind_version),
@@ -53,7 +55,7 @@ def _config_spec(spec: RawJson) -> RawJson | None:
     return None if spec in (b"", b"null") else spec
 
 
-def binding(body: shapes.BindingBody) -> BindingDeclaration:
+def binding(body: BindingBody) -> BindingDeclaration:
     return BindingDeclaration(
         name=body.name,
         watch_kind=body.watch_kind,

@@ -6,7 +6,7 @@ from itertools import islice
 
 from msgspec import Raw
 
-from stdworker.engine.api.shapes import Change
+from stdworker.engine.api.shapes.resources import Change
 from stdworker.engine.store.records import ResourceRecord
 from stdworker.model.difference import differences
 from stdworker.model.json_text import RawJson, dumps

@@ -11,10 +11,12 @@ import logging
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
-from stdworker.engine.api import shapes, views
 from stdworker.engine.api.context import now_ms
 from stdworker.engine.api.follower import Follower, Item
 from stdworker.engine.api.problems import Refused
+from stdworker.engine.api.shapes.common import encode
+from stdworker.engine.api.shapes.events import EventView, WatchEvent
+from stdworker.engine.api.shapes.resources import ResourceView
 from stdworker.engine.reconcile import Engine, changes
 from stdworker.engine.reconcile.changes import Change
 from stdworker.engine.store.contract import Connection
@@ -160,11 +162,11 @@ def _written(found: Iterable[Change], last: int, *, whole: bool) -> Page:
 
 
 def _item(change: Change, now: int) -> Item:
-    view = shapes.WatchEvent(
+    view = WatchEvent(
         type=_TYPES.get(change.event.type, "MODIFIED"),  # type: ignore[arg-type]
-        event=views.event(change.event),
+        event=EventView.of(change.event),
         uid=change.event.uid,
-        resource=views.resource(change.resource, now) if change.resource else None,
+        resource=ResourceView.of(change.resource, now) if change.resource else None,
     )
-    text = b"id: %d\ndata: %b\n\n" % (change.event.seq, shapes.encode(view))
+    text = b"id: %d\ndata: %b\n\n" % (change.event.seq, encode(view))
     return Item(change.event.seq, change.ref, change.traits, text)

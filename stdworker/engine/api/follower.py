@@ -7,7 +7,8 @@ from collections import deque
 from collections.abc import AsyncIterator, Iterable
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from stdworker.engine.api import shapes
+from stdworker.engine.api.shapes.common import encode
+from stdworker.engine.api.shapes.events import WatchEnd
 from stdworker.engine.reconcile import changes
 from stdworker.engine.reconcile.changes import Traits
 from stdworker.engine.store.records import ResourceFilter
@@ -80,8 +81,8 @@ class Follower:
             yield text
         while not self._end:
             yield await self._next()
-        end = shapes.WatchEnd(self._end, _ENDS[self._end], self._sent)
-        yield b"event: end\ndata: %b\n\n" % shapes.encode(end)
+        end = WatchEnd(self._end, _ENDS[self._end], self._sent)
+        yield b"event: end\ndata: %b\n\n" % encode(end)
 
     async def _catch_up(self, page: Page) -> AsyncIterator[bytes]:
         """Read on by oneself until the feed can take over."""

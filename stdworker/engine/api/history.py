@@ -7,10 +7,11 @@ from typing import Annotated
 from fastapi import APIRouter, Path, Query, Request
 from starlette.responses import Response
 
-from stdworker.engine.api import bodies, shapes, views
+from stdworker.engine.api import bodies
 from stdworker.engine.api.context import Actor, InEngine, PathRef, answer, paged
 from stdworker.engine.api.openapi import PAGED, documented
 from stdworker.engine.api.queries import SEQUENCE_MAX, PageQuery
+from stdworker.engine.api.shapes.history import Revisions, RevisionView, RollbackBody, RolledBack
 
 router = APIRouter(tags=["history"])
 
@@ -21,7 +22,7 @@ Generation = Annotated[int, Path(ge=1, le=SEQUENCE_MAX, examples=[1])]
     "/resources/{kind}/{name}/spec-history",
     **documented(
         "List the specs that a resource has had, the live one first",
-        answer=shapes.Revisions,
+        answer=Revisions,
         headers=PAGED,
         problems=(404,),
     ),
@@ -30,17 +31,15 @@ async def spec_history(engine: InEngine, ref: PathRef, query: Annotated[PageQuer
     """Each revision holds from its generation on; generations between two changed something else than the spec."""
     page = await engine.revisions(ref, limit=query.limit, cursor=query.cursor)
     live = None if query.cursor else page.items[0].generation
-    return paged(
-        shapes.Revisions([views.revision(row, is_live=row.generation == live) for row in page.items]), page.cursor
-    )
+    return paged(Revisions([RevisionView.of(row, is_live=row.generation == live) for row in page.items]), page.cursor)
 
 
 @router.post(
     "/resources/{kind}/{name}/rollback",
     **documented(
         "Give a resource an earlier spec again",
-        answer=shapes.RolledBack,
-        body=shapes.RollbackBody,
+        answer=RolledBack,
+        body=RollbackBody,
         example={"generation": 1},
         problems=(400, 404, 409, 413, 422),
     ),
@@ -50,8 +49,8 @@ async def rollback(engine: InEngine, actor: Actor, ref: PathRef, request: Reques
 
     The answer is the generation that the resource is at now: the same one if it has that spec already.
     """
-    body = bodies.decode(await bodies.read(request), shapes.RollbackBody)
-    return answer(shapes.RolledBack(await engine.roll_back(ref, body.generation, actor)))
+    body = bodies.decode(await bodies.read(request), RollbackBody)
+    return answer(RolledBack(await engine.roll_back(ref, body.generation, actor)))
 
 
 @router.get(

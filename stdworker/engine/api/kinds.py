@@ -9,10 +9,12 @@ from fastapi import APIRouter, Path, Query, Request
 from msgspec import UNSET, Raw
 from starlette.responses import Response
 
-from stdworker.engine.api import bodies, declarations, examples, shapes, views
+from stdworker.engine.api import bodies, declarations, examples
 from stdworker.engine.api.context import Actor, InEngine, KindPath, answer
 from stdworker.engine.api.openapi import RESULT, documented
 from stdworker.engine.api.queries import PublishQuery, SchemaQuery
+from stdworker.engine.api.shapes.common import Deleted
+from stdworker.engine.api.shapes.kinds import Kinds, KindSchema, KindView, Manifests, PolicyBody, PolicyView, published
 from stdworker.engine.store.records import KindPolicy, KindRecord
 from stdworker.errors import Invalid, NotFound
 from stdworker.model.json_text import members
@@ -26,30 +28,28 @@ SCHEMAS = ("spec_schema", "status_schema", "config_schema")
 VersionPath = Annotated[int, Path(ge=1, le=VERSION_MAX, examples=[1])]
 
 
-@router.get("", **documented("List kinds and their versions", answer=shapes.Kinds))
+@router.get("", **documented("List kinds and their versions", answer=Kinds))
 async def list_kinds(engine: InEngine) -> Response:
     records = sorted(await engine.kinds(), key=lambda record: record.pair)
-    return answer(
-        shapes.Kinds([_kind(kind, list(versions)) for kind, versions in groupby(records, lambda r: r.pair.kind)])
-    )
+    return answer(Kinds([_kind(kind, list(versions)) for kind, versions in groupby(records, lambda r: r.pair.kind)]))
 
 
-def _kind(kind: str, records: list[KindRecord]) -> shapes.KindView:
+def _kind(kind: str, records: list[KindRecord]) -> KindView:
     description = (records[-1].manifest.value() or {}).get("description") or ""
-    return shapes.KindView(kind, [record.pair.version for record in records], description)
+    return KindView(kind, [record.pair.version for record in records], description)
 
 
-@router.get("/manifests", **documented("List all manifests", answer=shapes.Manifests))
+@router.get("/manifests", **documented("List all manifests", answer=Manifests))
 async def manifests(engine: InEngine) -> Response:
     records = sorted(await engine.kinds(), key=lambda record: record.pair)
-    return answer(shapes.Manifests([views.manifest(record) for record in records]))
+    return answer(Manifests([published(record) for record in records]))
 
 
-@router.get("/{kind}/schema", **documented("The schemas of a kind version", answer=shapes.KindSchema, problems=(404,)))
+@router.get("/{kind}/schema", **documented("The schemas of a kind version", answer=KindSchema, problems=(404,)))
 async def schema(engine: InEngine, kind: KindPath, query: Annotated[SchemaQuery, Query()]) -> Response:
     version = query.kind_version or await _lowest_version(engine, kind)
     manifest = members((await engine.kind(KindVersion(kind, version))).manifest) or {}
-    return answer(shapes.KindSchema(kind, version, *(Raw(manifest.get(name, b"null")) for name in SCHEMAS)))
+    return answer(KindSchema(kind, version, *(Raw(manifest.get(name, b"null")) for name in SCHEMAS)))
 
 
 async def _lowest_version(engine: InEngine, kind: str) -> int:
@@ -86,7 +86,7 @@ async def publish(
     result, record = await engine.publish_kind(
         manifest, actor, force=query.force, labels=declared.labels, requeue=query.requeue
     )
-    return answer(views.manifest(record), headers={"X-Apply-Result": result})
+    return answer(published(record), headers={"X-Apply-Result": result})
 
 
 @router.get(
@@ -94,32 +94,32 @@ async def publish(
     **documented("The manifest of a kind version", answer=MANIFEST, answer_example=examples.PUBLISHED, problems=(404,)),
 )
 async def manifest(engine: InEngine, kind: KindPath, version: VersionPath) -> Response:
-    return answer(views.manifest(await engine.kind(KindVersion(kind, version))))
+    return answer(published(await engine.kind(KindVersion(kind, version))))
 
 
 @router.delete(
     "/{kind}/versions/{version}/manifest",
-    **documented("Delete a kind version that nothing uses", answer=shapes.Deleted, problems=(404, 409)),
+    **documented("Delete a kind version that nothing uses", answer=Deleted, problems=(404, 409)),
 )
 async def delete(engine: InEngine, actor: Actor, kind: KindPath, version: VersionPath) -> Response:
     await engine.delete_kind(KindVersion(kind, version), actor)
-    return answer(shapes.Deleted())
+    return answer(Deleted())
 
 
 @router.get(
     "/{kind}/versions/{version}/config",
-    **documented("The live policy of a kind version", answer=shapes.PolicyView, problems=(404,)),
+    **documented("The live policy of a kind version", answer=PolicyView, problems=(404,)),
 )
 async def policy(engine: InEngine, kind: KindPath, version: VersionPath) -> Response:
-    return answer(views.policy(await engine.kind(KindVersion(kind, version))))
+    return answer(PolicyView.of((await engine.kind(KindVersion(kind, version))).policy))
 
 
 @router.put(
     "/{kind}/versions/{version}/config",
     **documented(
         "Edit the live policy of a kind version",
-        answer=shapes.PolicyView,
-        body=shapes.PolicyBody,
+        answer=PolicyView,
+        body=PolicyBody,
         example={"max_inflight": 8, "task_deadline_seconds": 60},
         problems=(404, 422),
     ),
@@ -128,8 +128,8 @@ async def set_policy(
     engine: InEngine, actor: Actor, kind: KindPath, version: VersionPath, request: Request
 ) -> Response:
     """What the body leaves out keeps its value."""
-    body = bodies.decode(await bodies.read(request), shapes.PolicyBody)
-    fields = {name: getattr(body, name) for name in shapes.PolicyView.__struct_fields__}
+    body = bodies.decode(await bodies.read(request), PolicyBody)
+    fields = {name: getattr(body, name) for name in PolicyView.__struct_fields__}
     changed = {name: value for name, value in fields.items() if value is not UNSET}
     record = await engine.set_policy(KindVersion(kind, version), KindPolicy(**changed), actor, fields=list(changed))
-    return answer(views.policy(record))
+    return answer(PolicyView.of(record.policy))

@@ -10,8 +10,24 @@ from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 from starlette.responses import Response
 
-from stdworker.engine.api import examples, shapes
+from stdworker.engine.api import examples
 from stdworker.engine.api.problems import MEDIA_TYPE
+from stdworker.engine.api.shapes import (
+    common,
+    configs,
+    events,
+    explanation,
+    history,
+    kinds,
+    lines,
+    members,
+    operations,
+    problems,
+    reactors,
+    relations,
+    resources,
+)
+from stdworker.engine.api.shapes.problems import Problem
 from stdworker.model.kind import Phase
 
 DESCRIPTION = """\
@@ -23,10 +39,15 @@ pointer. Lists are paged by the opaque `X-Next-Cursor`, which is absent on the l
 """
 
 _COMPONENTS = "#/components/schemas/"
+_MODULES = (
+    common, configs, events, explanation, history, kinds, lines, members, operations, problems, reactors, relations,
+    resources,
+)  # fmt: skip
 _SHAPES = [
     shape
-    for shape in vars(shapes).values()
-    if isinstance(shape, type) and issubclass(shape, msgspec.Struct) and shape is not msgspec.Struct
+    for module in _MODULES
+    for shape in vars(module).values()
+    if isinstance(shape, type) and issubclass(shape, msgspec.Struct) and shape.__module__ == module.__name__
 ]
 
 PAGED = {"X-Next-Cursor": "the cursor of the next page; absent on the last"}
@@ -64,7 +85,7 @@ def documented(
     for code in sorted({*problems, *paged, *(_OF_A_BODY if body is not None else ())}):
         responses[code] = {
             "description": _WHY.get(code, "Refused."),
-            "content": {MEDIA_TYPE: {"schema": _schema(shapes.Problem)}},
+            "content": {MEDIA_TYPE: {"schema": _schema(Problem)}},
         }
     extra = {}
     if body is not None:
@@ -116,7 +137,7 @@ def _show(responses: Mapping[str, Any]) -> None:
     for status, response in responses.items():
         for content in response.get("content", {}).values():
             shown = content["schema"].get("anyOf", [content["schema"]])[0].get("$ref", "").removeprefix(_COMPONENTS)
-            if shown == shapes.Problem.__name__:
+            if shown == Problem.__name__:
                 content["example"] = examples.problem(int(status))
             elif shown:
                 content["example"] = examples.ANSWERS[shown]
@@ -138,7 +159,7 @@ def document(app: FastAPI) -> dict[str, Any]:
 
 
 def _refusal(status: int) -> dict[str, Any]:
-    content = {MEDIA_TYPE: {"schema": _schema(shapes.Problem), "example": examples.problem(status)}}
+    content = {MEDIA_TYPE: {"schema": _schema(Problem), "example": examples.problem(status)}}
     return {"description": _WHY[status], "content": content}
 
 
@@ -146,7 +167,7 @@ def _tidy(operation: dict[str, Any]) -> None:
     """Our problems replace FastAPI's own description of 422, which this API never answers."""
     unprocessable = operation["responses"].get("422")
     if unprocessable and "application/json" in unprocessable.get("content", {}):
-        problem = {MEDIA_TYPE: {"schema": _schema(shapes.Problem)}}
+        problem = {MEDIA_TYPE: {"schema": _schema(Problem)}}
         operation["responses"]["422"] = {"description": _WHY[422], "content": problem}
     _show(operation["responses"])
     for status, name in _ANYWHERE.items():

@@ -7,10 +7,11 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
-from stdworker.engine.api import bodies, shapes, views
+from stdworker.engine.api import bodies
 from stdworker.engine.api.context import Actor, InEngine, PathRef, answer, paged
 from stdworker.engine.api.openapi import PAGED, documented
 from stdworker.engine.api.queries import PageQuery
+from stdworker.engine.api.shapes.operations import OperationBody, Operations, OperationView
 from stdworker.model.json_text import RawJson
 
 router = APIRouter(prefix="/resources/{kind}/{name}/ops", tags=["operations"])
@@ -20,33 +21,33 @@ router = APIRouter(prefix="/resources/{kind}/{name}/ops", tags=["operations"])
     "",
     **documented(
         "Ask for an operation",
-        answer=shapes.OperationView,
+        answer=OperationView,
         status=202,
-        body=shapes.OperationBody,
+        body=OperationBody,
         example={"verb": "greet", "input": {"loud": True}},
         problems=(400, 404, 409, 413, 422),
     ),
 )
 async def ask(engine: InEngine, actor: Actor, ref: PathRef, request: Request) -> Response:
     """It runs once, after those that were asked for before it; look at it to learn what came of it."""
-    body = bodies.decode(await bodies.read(request), shapes.OperationBody)
-    return answer(views.operation(await engine.operate(ref, body.verb, RawJson(body.input) or None, actor)), 202)
+    body = bodies.decode(await bodies.read(request), OperationBody)
+    return answer(OperationView.of(await engine.operate(ref, body.verb, RawJson(body.input) or None, actor)), 202)
 
 
 @router.get(
     "",
     **documented(
         "List the operations of a resource, the youngest first",
-        answer=shapes.Operations,
+        answer=Operations,
         headers=PAGED,
         problems=(404,),
     ),
 )
 async def list_operations(engine: InEngine, ref: PathRef, query: Annotated[PageQuery, Query()]) -> Response:
     page = await engine.operations(ref, limit=query.limit, cursor=query.cursor)
-    return paged(shapes.Operations([views.operation(row) for row in page.items]), page.cursor)
+    return paged(Operations([OperationView.of(row) for row in page.items]), page.cursor)
 
 
-@router.get("/{uid}", **documented("Get an operation", answer=shapes.OperationView, problems=(404,)))
+@router.get("/{uid}", **documented("Get an operation", answer=OperationView, problems=(404,)))
 async def get(engine: InEngine, ref: PathRef, uid: str) -> Response:
-    return answer(views.operation(await engine.operation(ref, uid)))
+    return answer(OperationView.of(await engine.operation(ref, uid)))

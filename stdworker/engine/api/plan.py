@@ -9,13 +9,18 @@ import msgspec
 from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
-from stdworker.engine.api import bodies, declarations, shapes
+from stdworker.engine.api import bodies, declarations
 from stdworker.engine.api.batch import Line, lines
 from stdworker.engine.api.context import Actor, InEngine
 from stdworker.engine.api.openapi import documented
 from stdworker.engine.api.problems import Refused, problem_of
 from stdworker.engine.api.queries import PlanQuery
 from stdworker.engine.api.resources import EXAMPLE
+from stdworker.engine.api.shapes.common import encode
+from stdworker.engine.api.shapes.configs import ConfigBody
+from stdworker.engine.api.shapes.lines import PlanLine
+from stdworker.engine.api.shapes.reactors import BindingBody
+from stdworker.engine.api.shapes.resources import ResourceBody
 from stdworker.engine.store.records import Declaration, Planned
 from stdworker.errors import Invalid, StdworkerError
 from stdworker.model.json_text import check, loads, members
@@ -37,7 +42,7 @@ DOCUMENT: dict[str, Any] = {
     "/plan",
     **documented(
         "Say what declarations would do",
-        answer=shapes.PlanLine,
+        answer=PlanLine,
         body=DOCUMENT,
         example={"type": "resource", **EXAMPLE},
         body_type="application/x-ndjson",
@@ -75,24 +80,24 @@ def _declaration(text: bytes, *, force: bool) -> Declaration:
     if declared == "manifest":
         return declarations.kind(document.value(), force=force)
     if declared == "providerconfig":
-        return declarations.config(bodies.decode(document, shapes.ConfigBody))
+        return declarations.config(bodies.decode(document, ConfigBody))
     if declared == "reactorbinding":
-        return declarations.binding(bodies.decode(document, shapes.BindingBody))
+        return declarations.binding(bodies.decode(document, BindingBody))
     if declared == "resource":
-        return declarations.resource(bodies.decode(document, shapes.ResourceBody))
+        return declarations.resource(bodies.decode(document, ResourceBody))
     told = f"{declared!r} is not one of {', '.join(TYPES)}"
     raise Invalid(f"/type: {told}", [("/type", told)], code="bad_body")
 
 
 def _told(found: Sequence[Line], outcomes: Sequence[Planned | StdworkerError], path: str) -> bytes:
     return b"".join(
-        shapes.encode(_line(number, text, outcome, path)) + b"\n"
+        encode(_line(number, text, outcome, path)) + b"\n"
         for (number, text), outcome in zip(found, outcomes, strict=True)
     )
 
 
-def _line(number: int, text: bytes, outcome: Planned | StdworkerError, path: str) -> shapes.PlanLine:
+def _line(number: int, text: bytes, outcome: Planned | StdworkerError, path: str) -> PlanLine:
     if isinstance(outcome, StdworkerError):
-        return shapes.PlanLine(number, "failed", problem=problem_of(outcome, path, text))
+        return PlanLine(number, "failed", problem=problem_of(outcome, path, text))
     before = msgspec.Raw(outcome.before) if outcome.before is not None else None
-    return shapes.PlanLine(number, outcome.result, before, msgspec.Raw(outcome.after))  # type: ignore[arg-type]
+    return PlanLine(number, outcome.result, before, msgspec.Raw(outcome.after))  # type: ignore[arg-type]

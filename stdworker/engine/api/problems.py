@@ -16,7 +16,8 @@ from starlette.responses import Response
 from starlette.routing import compile_path
 
 from stdworker import errors
-from stdworker.engine.api.shapes import ErrorView, Problem, encode
+from stdworker.engine.api.shapes.common import encode
+from stdworker.engine.api.shapes.problems import ErrorView, Problem
 from stdworker.model.json_text import escape_token
 
 CODE_PREFIX = "urn:converge:problem:"

@@ -7,10 +7,12 @@ from typing import Annotated
 from fastapi import APIRouter, Path, Query, Request
 from starlette.responses import Response
 
-from stdworker.engine.api import bodies, declarations, shapes, views
+from stdworker.engine.api import bodies, declarations
 from stdworker.engine.api.context import Actor, InEngine, answer, paged
 from stdworker.engine.api.openapi import PAGED, RESULT, documented
 from stdworker.engine.api.queries import SEQUENCE_MAX, NamesQuery, PageQuery
+from stdworker.engine.api.shapes.common import Deleted
+from stdworker.engine.api.shapes.reactors import BindingBody, Bindings, BindingView, DeadLetters, DeadLetterView
 
 router = APIRouter(tags=["reactors"])
 
@@ -30,63 +32,59 @@ DeadLetterId = Annotated[int, Path(ge=1, le=SEQUENCE_MAX)]
     "/reactor-bindings",
     **documented(
         "Declare a reactor binding",
-        answer=shapes.BindingView,
-        also={201: shapes.BindingView},
+        answer=BindingView,
+        also={201: BindingView},
         headers=RESULT,
-        body=shapes.BindingBody,
+        body=BindingBody,
         example=EXAMPLE,
         problems=(400, 413, 422),
     ),
 )
 async def put(engine: InEngine, actor: Actor, request: Request) -> Response:
     """An existing name is updated. What is crossed from now on is told; what waits already is told as it was bound."""
-    body = bodies.decode(await bodies.read(request), shapes.BindingBody)
+    body = bodies.decode(await bodies.read(request), BindingBody)
     result, row = await engine.put_binding(declarations.binding(body), actor)
-    return answer(views.binding(row), 201 if result == "created" else 200, {"X-Apply-Result": result})
+    return answer(BindingView.of(row), 201 if result == "created" else 200, {"X-Apply-Result": result})
 
 
-@router.get("/reactor-bindings", **documented("List reactor bindings", answer=shapes.Bindings, headers=PAGED))
+@router.get("/reactor-bindings", **documented("List reactor bindings", answer=Bindings, headers=PAGED))
 async def list_bindings(engine: InEngine, query: Annotated[NamesQuery, Query()]) -> Response:
     page = await engine.bindings(limit=query.limit, cursor=query.cursor)
-    return paged(shapes.Bindings([views.binding(row) for row in page.items]), page.cursor)
+    return paged(Bindings([BindingView.of(row) for row in page.items]), page.cursor)
 
 
-@router.get(
-    "/reactor-bindings/{name}", **documented("Get a reactor binding", answer=shapes.BindingView, problems=(404,))
-)
+@router.get("/reactor-bindings/{name}", **documented("Get a reactor binding", answer=BindingView, problems=(404,)))
 async def get(engine: InEngine, name: NamePath) -> Response:
-    return answer(views.binding(await engine.binding(name)))
+    return answer(BindingView.of(await engine.binding(name)))
 
 
-@router.delete(
-    "/reactor-bindings/{name}", **documented("Delete a reactor binding", answer=shapes.Deleted, problems=(404,))
-)
+@router.delete("/reactor-bindings/{name}", **documented("Delete a reactor binding", answer=Deleted, problems=(404,)))
 async def delete(engine: InEngine, actor: Actor, name: NamePath) -> Response:
     """Nothing new is told for it. What waits already is still told."""
     await engine.delete_binding(name, actor)
-    return answer(shapes.Deleted())
+    return answer(Deleted())
 
 
 @router.get(
     "/dead-letters",
     **documented(
-        "List deliveries to reactors that were given up, the youngest first", answer=shapes.DeadLetters, headers=PAGED
+        "List deliveries to reactors that were given up, the youngest first", answer=DeadLetters, headers=PAGED
     ),
 )
 async def list_dead_letters(engine: InEngine, query: Annotated[PageQuery, Query()]) -> Response:
     page = await engine.dead_letters(limit=query.limit, cursor=query.cursor)
-    return paged(shapes.DeadLetters([views.dead_letter(row) for row in page.items]), page.cursor)
+    return paged(DeadLetters([DeadLetterView.of(row) for row in page.items]), page.cursor)
 
 
-@router.get("/dead-letters/{id}", **documented("Get a dead letter", answer=shapes.DeadLetterView, problems=(404,)))
+@router.get("/dead-letters/{id}", **documented("Get a dead letter", answer=DeadLetterView, problems=(404,)))
 async def get_dead_letter(engine: InEngine, id: DeadLetterId) -> Response:
-    return answer(views.dead_letter(await engine.dead_letter(id)))
+    return answer(DeadLetterView.of(await engine.dead_letter(id)))
 
 
 @router.post(
     "/dead-letters/{id}/retry",
-    **documented("Deliver a dead letter again", answer=shapes.DeadLetterView, status=202, problems=(404, 409)),
+    **documented("Deliver a dead letter again", answer=DeadLetterView, status=202, problems=(404, 409)),
 )
 async def retry(engine: InEngine, actor: Actor, id: DeadLetterId) -> Response:
     """It is no dead letter any more, and is told with the same dedup_token; the answer is what it was."""
-    return answer(views.dead_letter(await engine.retry_dead_letter(id, actor)), 202)
+    return answer(DeadLetterView.of(await engine.retry_dead_letter(id, actor)), 202)

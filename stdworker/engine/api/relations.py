@@ -8,11 +8,24 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
-from stdworker.engine.api import shapes, views
 from stdworker.engine.api.context import InEngine, PathRef, answer, now_ms, paged
 from stdworker.engine.api.openapi import PAGED, documented
 from stdworker.engine.api.problems import Refused
 from stdworker.engine.api.queries import CURSOR, LIMIT_MAX, GraphQuery, PageQuery, RootsQuery, SubgraphQuery, WaitQuery
+from stdworker.engine.api.shapes.common import Deleted, RefView
+from stdworker.engine.api.shapes.events import Events, EventView
+from stdworker.engine.api.shapes.explanation import ExplanationView
+from stdworker.engine.api.shapes.relations import (
+    ChildrenView,
+    Dependencies,
+    DependencyView,
+    EdgeView,
+    Graph,
+    NearNodeView,
+    NodeView,
+    Subgraph,
+)
+from stdworker.engine.api.shapes.resources import ResourceView, Summary
 from stdworker.engine.api.wait import Waiting
 from stdworker.engine.reconcile import Engine
 from stdworker.engine.store.records import ResourceFilter, ResourceRecord
@@ -23,7 +36,7 @@ router = APIRouter(prefix="/resources/{kind}/{name}", tags=["relations"])
 
 @router.get(
     "/children",
-    **documented("List what a resource owns directly", answer=shapes.ChildrenView, headers=PAGED, problems=(404,)),
+    **documented("List what a resource owns directly", answer=ChildrenView, headers=PAGED, problems=(404,)),
 )
 async def children(engine: InEngine, ref: PathRef, query: Annotated[RootsQuery, Query()]) -> Response:
     await engine.get(ref)
@@ -31,22 +44,22 @@ async def children(engine: InEngine, ref: PathRef, query: Annotated[RootsQuery, 
     where.owners = [ref]
     page = await engine.find(where, limit=query.limit, cursor=query.cursor)
     now = now_ms()
-    shown = [views.resource(record, now) for record in page.items]
-    return paged(shapes.ChildrenView(shapes.RefView(ref.kind, ref.name), shown), page.cursor)
+    shown = [ResourceView.of(record, now) for record in page.items]
+    return paged(ChildrenView(RefView(ref.kind, ref.name), shown), page.cursor)
 
 
 @router.get(
     "/dependencies",
-    **documented("List what a resource waits for", answer=shapes.Dependencies, headers=PAGED, problems=(404,)),
+    **documented("List what a resource waits for", answer=Dependencies, headers=PAGED, problems=(404,)),
 )
 async def dependencies(engine: InEngine, ref: PathRef, query: Annotated[PageQuery, Query()]) -> Response:
     page = await engine.dependencies(ref, limit=query.limit, cursor=query.cursor)
-    return paged(shapes.Dependencies([views.dependency(edge, record) for edge, record in page.items]), page.cursor)
+    return paged(Dependencies([DependencyView.of(edge, record) for edge, record in page.items]), page.cursor)
 
 
 @router.get(
     "/events",
-    **documented("List a resource's events, the oldest first", answer=shapes.Events, headers=PAGED, problems=(404,)),
+    **documented("List a resource's events, the oldest first", answer=Events, headers=PAGED, problems=(404,)),
 )
 async def events(engine: InEngine, ref: PathRef, query: Annotated[PageQuery, Query()]) -> Response:
     """Events outlive their resource."""
@@ -55,7 +68,7 @@ async def events(engine: InEngine, ref: PathRef, query: Annotated[PageQuery, Que
         await engine.get(ref)
     shown = found[: query.limit]
     more = len(found) > query.limit
-    return paged(shapes.Events([views.event(record) for record in shown]), str(shown[-1].seq) if more else None)
+    return paged(Events([EventView.of(record) for record in shown]), str(shown[-1].seq) if more else None)
 
 
 def _sequence(cursor: str | None) -> int:
@@ -66,12 +79,12 @@ def _sequence(cursor: str | None) -> int:
     return int(cursor)
 
 
-@router.get("/graph", **documented("A resource's whole subtree and its edges", answer=shapes.Graph, problems=(404,)))
+@router.get("/graph", **documented("A resource's whole subtree and its edges", answer=Graph, problems=(404,)))
 async def graph(engine: InEngine, ref: PathRef, query: Annotated[GraphQuery, Query()]) -> Response:
     records, truncated = await _subtree(engine, await engine.get(ref), query.limit)
-    edges = [views.edge(edge) for edge in await engine.edges([record.uid for record in records])]
-    nodes = [views.node(record) for record in records]
-    return answer(shapes.Graph(shapes.RefView(ref.kind, ref.name), nodes, edges, truncated))
+    edges = [EdgeView.of(edge) for edge in await engine.edges([record.uid for record in records])]
+    nodes = [NodeView.of(record) for record in records]
+    return answer(Graph(RefView(ref.kind, ref.name), nodes, edges, truncated))
 
 
 async def _subtree(engine: Engine, top: ResourceRecord, limit: int) -> tuple[list[ResourceRecord], bool]:
@@ -94,18 +107,18 @@ async def _subtree(engine: Engine, top: ResourceRecord, limit: int) -> tuple[lis
     return found, False
 
 
-@router.get("/subgraph", **documented("What stands around a resource", answer=shapes.Subgraph, problems=(404,)))
+@router.get("/subgraph", **documented("What stands around a resource", answer=Subgraph, problems=(404,)))
 async def subgraph(engine: InEngine, ref: PathRef, query: Annotated[SubgraphQuery, Query()]) -> Response:
     """Ancestors are owners and what a resource depends on; descendants what it owns and what depends on it."""
     found = await engine.neighbourhood(ref, query.ancestor_depth, query.descendant_depth, query.limit)
-    nodes = [views.near_node(record, distance) for distance, record in found.resources]
-    edges = [views.edge(edge) for edge in found.edges]
-    return answer(shapes.Subgraph(shapes.RefView(ref.kind, ref.name), nodes, edges, found.is_cut))
+    nodes = [NearNodeView.of_near(record, distance) for distance, record in found.resources]
+    edges = [EdgeView.of(edge) for edge in found.edges]
+    return answer(Subgraph(RefView(ref.kind, ref.name), nodes, edges, found.is_cut))
 
 
 @router.get(
     "/summary",
-    **documented("Count what is below a resource by phase and kind", answer=shapes.Summary, problems=(404,)),
+    **documented("Count what is below a resource by phase and kind", answer=Summary, problems=(404,)),
 )
 async def summary(engine: InEngine, ref: PathRef) -> Response:
     return answer(await engine.summary_below(ref))
@@ -113,20 +126,18 @@ async def summary(engine: InEngine, ref: PathRef) -> Response:
 
 @router.get(
     "/explain",
-    **documented(
-        "Why a resource is not Ready, and which config it gets", answer=shapes.ExplanationView, problems=(404,)
-    ),
+    **documented("Why a resource is not Ready, and which config it gets", answer=ExplanationView, problems=(404,)),
 )
 async def explain(engine: InEngine, ref: PathRef) -> Response:
     """Each reason says what to do about it. Of a resource that is Ready there are none."""
-    return answer(views.explanation(await engine.explain(ref)))
+    return answer(ExplanationView.of(await engine.explain(ref)))
 
 
 @router.get(
     "/wait",
     **documented(
         "Wait until a resource is ready, synced or deleted",
-        answer=(shapes.ResourceView, shapes.Deleted),
+        answer=(ResourceView, Deleted),
         problems=(404, 408, 409, 422),
     ),
 )
@@ -137,4 +148,4 @@ async def wait(engine: InEngine, ref: PathRef, request: Request, query: Annotate
     """
     seconds = Environment({"timeout": query.timeout}).duration("timeout", 30.0)
     record = await Waiting(engine, ref, query.condition, request.is_disconnected).until(seconds)
-    return answer(shapes.Deleted() if record is None else views.resource(record, now_ms()))
+    return answer(Deleted() if record is None else ResourceView.of(record, now_ms()))

@@ -10,13 +10,13 @@ from fastapi import APIRouter, Depends, Header, Query, Request
 from starlette.responses import Response, StreamingResponse
 from starlette.types import Message, Receive, Scope, Send
 
-from stdworker.engine.api import shapes
 from stdworker.engine.api.context import InEngine, PathRef
 from stdworker.engine.api.feed import Feed, Page
 from stdworker.engine.api.follower import Follower
 from stdworker.engine.api.openapi import documented
 from stdworker.engine.api.problems import Refused
 from stdworker.engine.api.queries import SEQUENCE_MAX, ResourceWatchQuery, WatchQuery
+from stdworker.engine.api.shapes.events import WatchEvent
 from stdworker.engine.store.records import ResourceFilter
 from stdworker.model.whole import whole
 
@@ -60,7 +60,7 @@ LastEventId = Annotated[str | None, Header(description="Resume after this event;
 
 @router.get(
     "/watch",
-    **documented("Watch resources change", answer=shapes.WatchEvent, answer_type=MEDIA_TYPE, problems=(410, 503)),
+    **documented("Watch resources change", answer=WatchEvent, answer_type=MEDIA_TYPE, problems=(410, 503)),
 )
 async def watch(feed: InFeed, query: Annotated[WatchQuery, Query()], last_event_id: LastEventId = None) -> Response:
     """A stream of server-sent events, each the JSON of a `WatchEvent`, from now on or from where one left off.
@@ -75,9 +75,7 @@ async def watch(feed: InFeed, query: Annotated[WatchQuery, Query()], last_event_
 
 @router.get(
     "/resources/{kind}/{name}/watch",
-    **documented(
-        "Watch one resource change", answer=shapes.WatchEvent, answer_type=MEDIA_TYPE, problems=(404, 410, 503)
-    ),
+    **documented("Watch one resource change", answer=WatchEvent, answer_type=MEDIA_TYPE, problems=(404, 410, 503)),
 )
 async def watch_resource(
     engine: InEngine,

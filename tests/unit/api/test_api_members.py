@@ -2,7 +2,7 @@
 
 import pytest
 
-from stdworker.engine.api import views
+from stdworker.engine.api.shapes.members import MemberView
 from stdworker.engine.store.records import ApplyDocument, MemberRecord, ServedRecord, Want, WorkerRecord
 from stdworker.model.kind import KindVersion
 
@@ -47,4 +47,4 @@ async def test_an_engine_without_members_lists_none(api):
 )
 def test_a_member_is_up_draining_or_lost(age_ms, draining, status):
     record = MemberRecord("m", "1", "h", 1, draining, 0, [], reported_at_ms=100_000)
-    assert views.member(record, 100_000 + age_ms).status == status
+    assert MemberView.of(record, 100_000 + age_ms).status == status
