@@ -20,9 +20,10 @@ from stdworker.cli.collector import spare_the_collector
 from stdworker.cli.ending import CommandLine
 from stdworker.cli.logs import set_up_logging
 from stdworker.cli.settings import given, settings_options
-from stdworker.cli.signals import drain_then_abort
+from stdworker.cli.signals import drain_then_abort, end_within, ending_signals
 from stdworker.errors import SettingsError, StdworkerError
 
+ABORT_SECONDS = 1.0  # from the second signal to the end, if nothing of it takes longer by itself
 SWITCH_SECONDS = 0.001  # between the store's thread and the loop: 5 ms, the default, delays every answer
 
 VARIABLES = {
@@ -86,7 +87,7 @@ def version() -> None:
 @cli.command()
 @settings_options(VARIABLES)
 def serve(**options: str | None) -> None:
-    """Serve REST and workers until SIGTERM or SIGINT, then drain; a second signal stops at once.
+    """Serve REST and workers until SIGTERM, SIGINT or SIGHUP, then drain; a second signal stops at once.
 
     Every option can be set as an environment variable of the same name in capitals.
     """
@@ -97,7 +98,9 @@ def serve(**options: str | None) -> None:
     with _told():
         settings = ServeSettings.from_environment({**os.environ, **given(options)})
         set_up_logging(settings.log_level, settings.log_format)
-        raise SystemExit(asyncio.run(_serve(settings)))
+        status = asyncio.run(_serve(settings))
+        sys.stderr.flush()
+        os._exit(status)  # Python's own end waits for threads, and these for a database that may stand still
 
 
 @cli.command()
@@ -115,7 +118,8 @@ def backup(destination: Path, overwrite: bool, **options: str | None) -> None:
     from stdworker.engine.store.sqlite import SqliteDatabase
 
     begun = time.monotonic()
-    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
+    for number in {*ending_signals()} - {signal.SIGINT}:
+        signal.signal(number, lambda number, frame: sys.exit(128 + number))
     with _told():
         url = ServeSettings.from_environment({**os.environ, **given(options)}).database_url
         database = open_database(url)
@@ -131,10 +135,21 @@ async def _serve(settings: Any) -> int:
     from stdworker.engine.server import Server
 
     sys.setswitchinterval(SWITCH_SECONDS)
-    stop, abort = asyncio.Event(), asyncio.Event()
-    received = drain_then_abort(stop.set, abort.set)
+    stop, abort, opened = asyncio.Event(), asyncio.Event(), asyncio.Event()
+
+    def drain() -> None:
+        stop.set()
+        if not opened.is_set():  # it may wait for a database, and nobody has been promised anything yet
+            end_within(ABORT_SECONDS, 128 + received[0])
+
+    def insist() -> None:
+        abort.set()
+        end_within(ABORT_SECONDS, 128 + received[-1])
+
+    received = drain_then_abort(drain, insist)
     try:
         async with Server(settings) as server:
+            opened.set()
             spare_the_collector()
             await server.run(stop, abort)
     except ExceptionGroup as group:

@@ -134,7 +134,7 @@ def version() -> None:
 @cli.command()
 @settings_options(VARIABLES)
 def run(**options: str | None) -> None:
-    """Serve kinds to a broker until SIGTERM or SIGINT, then drain; a second signal stops at once.
+    """Serve kinds to a broker until SIGTERM, SIGINT or SIGHUP, then drain; a second signal stops at once.
 
     Every option can be set as an environment variable of the same name in capitals.
     """

@@ -11,7 +11,8 @@ from stdworker.engine.reconcile import Engine
 from stdworker.engine.settings import ServeSettings
 from stdworker.errors import SettingsError
 
-REFUSING_SECONDS = 5.0  # for calls that are still open when the drain is over
+REFUSING_SECONDS = 5.0  # for calls that are still open when the drain is over: a worker may read nothing any more
+CUT_SECONDS = 0.2  # for the same when nothing is waited for
 
 
 class WorkerSide(Protocol):
@@ -26,7 +27,7 @@ class WorkerSide(Protocol):
         ...
 
     async def drain(self, seconds: float, abort: asyncio.Event) -> None:
-        """Hand out nothing more and let results land for so long, at most; `abort` ends the wait."""
+        """Hand out nothing more and let results land for so long, at most; `abort` ends every wait."""
         ...
 
 
@@ -58,9 +59,16 @@ class Workers:
         await self._broker.run()
 
     async def drain(self, seconds: float, abort: asyncio.Event) -> None:
-        refusing = asyncio.create_task(self._grpc.stop(seconds + REFUSING_SECONDS))
-        await self._broker.drain(seconds, abort)
-        await refusing
+        async with asyncio.TaskGroup() as stopping:
+            stopping.create_task(self._grpc.stop(seconds + REFUSING_SECONDS))
+            cutting = stopping.create_task(self._cut(abort))
+            await self._broker.drain(seconds, abort)
+            await self._grpc.stop(REFUSING_SECONDS)
+            cutting.cancel()
+
+    async def _cut(self, abort: asyncio.Event) -> None:
+        await abort.wait()
+        await self._grpc.stop(CUT_SECONDS)
 
 
 class NoWorkers:

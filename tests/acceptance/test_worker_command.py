@@ -299,6 +299,23 @@ def test_the_first_signal_lets_a_running_task_finish(worker, tmp_path):
 
 
 @pytest.mark.slow
+def test_a_terminal_that_is_closed_lets_a_running_task_finish_however_often_it_says_so(worker, tmp_path):
+    gate = tmp_path / "gate"
+    os.mkfifo(gate)
+    running, client = worker()
+    apply(client, wait=str(gate))
+    running.said("MARK working")
+
+    running.signal(signal.SIGHUP)
+    running.said("draining")
+    running.signal(signal.SIGHUP)
+    gate.write_text("go")
+
+    assert running.ended() == 0
+    wait_ready(client)
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize(("second", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_a_second_signal_stops_at_once(worker, tmp_path, second, status):
     gate = tmp_path / "gate"

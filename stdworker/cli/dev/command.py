@@ -22,6 +22,7 @@ from stdworker.cli.conctl.client import Client, Connection, Failed
 from stdworker.cli.conctl.items import SCOPE_FILE, files, load, ordered
 from stdworker.cli.dev.processes import Engine, Process
 from stdworker.cli.dev.programs import Programs
+from stdworker.cli.signals import ending_signals
 from stdworker.errors import ConfigError
 from stdworker.model.documents import SUFFIXES
 from stdworker.model.json_text import loads
@@ -56,7 +57,7 @@ def dev(folder: Path, database: str | None) -> None:
 
 
 def on_signals(handler: Callable[..., None]) -> None:
-    for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
+    for number in ending_signals():
         signal.signal(number, handler)
 
 

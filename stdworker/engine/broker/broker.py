@@ -35,7 +35,7 @@ from stdworker.wire.generated import worker_pb2 as pb
 
 log = logging.getLogger("stdworker.broker")
 
-FAREWELL_SECONDS = 5.0  # for storing what arrived before the end
+FAREWELL_SECONDS = 5.0  # for storing what arrived before the end, and for giving leases back
 POLL_SECONDS = 1.0  # hints may be lost: this often the store is asked without one
 
 
@@ -239,23 +239,32 @@ class Broker:
         """
         self.draining = True
         self._membership.drain()
-        await self._dispatcher.stop()
-        for session in self.sessions:
-            session.outbox.put_drain("the broker is shutting down")
-        self._check_idle()
-        await _first(self._idle.wait(), abort.wait(), seconds=seconds)
+        await _first(self._wait_idle(), abort.wait(), seconds=seconds)
         held = sum(len(session.running) for session in self.sessions)
         if held:
             log.warning("%d tasks were not finished in time and are released", held)
         for session in list(self.sessions):
             self.close(session, goodbye=True)
-        await _first(self._settler.wait_empty(), seconds=FAREWELL_SECONDS)
-        self._releaser.give_up()
-        try:
-            await self._releaser.flush()
-        except StdworkerError as error:
-            log.error("leases are not released, and expire: %s", error)
+        await _first(self._settler.wait_empty(), abort.wait(), seconds=FAREWELL_SECONDS)
+        await self._give_back()
         await self._membership.leave()
+
+    async def _wait_idle(self) -> None:
+        await self._dispatcher.stop()
+        for session in self.sessions:
+            session.outbox.put_drain("the broker is shutting down")
+        self._check_idle()
+        await self._idle.wait()
+
+    async def _give_back(self) -> None:
+        try:
+            async with asyncio.timeout(FAREWELL_SECONDS):
+                await self._dispatcher.stop()
+                self._releaser.give_up()
+                await self._releaser.flush()
+        except (StdworkerError, TimeoutError) as error:
+            why = str(error) or f"the store didn't answer within {FAREWELL_SECONDS:g} s"
+            log.error("leases are not released, and expire: %s", why)
 
     def _check_idle(self) -> None:
         if self.draining and all(session.idle for session in self.sessions):

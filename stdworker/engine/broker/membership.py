@@ -22,6 +22,7 @@ from stdworker.errors import StdworkerError
 
 REPORT_SECONDS = 5.0
 GAP_SECONDS = 0.25  # between two reports, however much changes
+LEAVE_SECONDS = 2.0
 PAIRS_MAX = 10_000  # kinds of workers in one report
 
 log = logging.getLogger("stdworker.broker")
@@ -82,12 +83,13 @@ class Membership:
 
     async def leave(self) -> None:
         """Report nothing any more, and be forgotten at once."""
-        async with self._turn:
-            self._left = True
-            try:
+        try:
+            async with asyncio.timeout(LEAVE_SECONDS), self._turn:
+                self._left = True
                 await self._engine.remove_member(self._id)
-            except StdworkerError as error:
-                log.warning("this process is listed for a while longer: %s", error)
+        except (StdworkerError, TimeoutError) as error:
+            why = str(error) or f"the store didn't answer within {LEAVE_SECONDS:g} s"
+            log.warning("this process is listed for a while longer: %s", why)
 
     def report(self) -> MemberRecord:
         sessions = sorted(self._sessions, key=lambda session: session.opened_at)

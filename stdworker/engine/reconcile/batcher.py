@@ -106,13 +106,16 @@ class Batcher:
             opening.pop_all()
         return connections
 
-    async def close(self) -> None:
-        """Finish what is committed now; calls that were not started fail."""
+    def close(self) -> None:
+        """Finish what is committed now; calls that were not started fail. `join` waits for it."""
         with self._arrived:
             self._closed = True
+            self._fail_pending()
             self._arrived.notify_all()
+
+    def join(self) -> None:
         for thread in self._threads:
-            await asyncio.to_thread(thread.join)
+            thread.join()
 
     async def call(self, verb: Verb, argument: Any, weight: int = 1) -> Any:
         answer = self._loop.create_future()
@@ -149,7 +152,6 @@ class Batcher:
             while not self._pending and not self._closed:
                 self._arrived.wait()
             if self._closed:
-                self._fail_pending()
                 return []
             batch = self._together() if self.database.writers == 1 else self._of_one_verb()
             if batch[0].verb is self.follow_up:

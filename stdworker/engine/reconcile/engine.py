@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import secrets
+import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -52,6 +54,10 @@ from stdworker.model.json_text import RawJson
 from stdworker.model.kind import KindVersion
 from stdworker.model.resource import Ref
 from stdworker.model.task import Lease
+
+CLOSE_SECONDS = 5.0
+
+log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
@@ -144,11 +150,20 @@ class Engine:
                 rows_max = max(rows_max // 2, 1)
 
     async def close(self) -> None:
+        """Wait for the transactions and readings under way, within a bound: a server that stands still ends none."""
         self.ticks.stop()
-        await self._batcher.close()
-        await asyncio.to_thread(self._stop_listening)
+        self._batcher.close()
+        ending = threading.Thread(target=self._end, name="engine-end", daemon=True)
+        ending.start()
+        await asyncio.to_thread(ending.join, CLOSE_SECONDS)
+        if ending.is_alive():
+            log.warning("the database doesn't answer: its connections end with this process")
+
+    def _end(self) -> None:
+        self._batcher.join()
+        self._stop_listening()
         for readers in {self._lists, self._readers}:
-            await readers.close()
+            readers.close()
 
     def watch(self, *topics: Topic) -> Watch:
         """Hints of what may have changed, of some topics or of all; use it as an async context manager."""

@@ -41,8 +41,9 @@ class Readers:
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._threads, partial(self._read_here, reading, *arguments))
 
-    async def close(self) -> None:
-        await asyncio.to_thread(self._threads.shutdown)
+    def close(self) -> None:
+        """Wait for the readings under way."""
+        self._threads.shutdown()
         for connection in self._open:
             connection.close()
         self._open.clear()
@@ -109,8 +110,8 @@ class Replica:
         if theirs.identity not in (None, ours.identity):
             raise SettingsError("DATABASE_READ_URL", url, "a replica of the database that DATABASE_URL names")
 
-    async def close(self) -> None:
-        await self._readers.close()
+    def close(self) -> None:
+        self._readers.close()
 
     async def _read_there(self, reading: Callable[..., T], *arguments: Any) -> T:
         if not self._is_checked:

@@ -35,7 +35,8 @@ def batcher(run, tmp_path):
 
     batcher = run(start())
     yield batcher
-    run(batcher.close())
+    batcher.close()
+    batcher.join()
 
 
 def test_calls_that_arrive_together_share_a_transaction(run, batcher):
