@@ -58,6 +58,8 @@ class Books:
     event_counter: int
     deliveries: dict[int, bool]
     """What reactors are told: the id, and whether it was given up."""
+    configs: list[tuple[str, int | None, bool]]
+    """Provider configs: the name, the owner, and whether somebody wants it."""
     children: dict[int, list[Node]] = field(default_factory=lambda: defaultdict(list))
     incoming: dict[int, list[EdgeRow]] = field(default_factory=lambda: defaultdict(list))
     dependents: dict[int, list[int]] = field(default_factory=lambda: defaultdict(list))
@@ -102,6 +104,7 @@ def read(db: Connection) -> Books:
         (first or 0, last or 0, kept),
         db.fetch("SELECT value FROM counters WHERE name = 'events'")[0][0],
         {row[0]: bool(row[1]) for row in db.fetch("SELECT id, dead_at IS NOT NULL FROM deliveries")},
+        [(row[0], row[1], bool(row[2])) for row in db.fetch("SELECT name, owner_id, wanted FROM provider_configs")],
     )
 
 
@@ -321,10 +324,25 @@ def _deliveries(books: Books) -> Iterator[str]:
         yield f"deliveries wait: {sorted(waiting)}, queued are {sorted(queued)}"
 
 
+def _configs(books: Books) -> Iterator[str]:
+    """An emitted config has an owner; one that nobody wants is still referred to."""
+    used = {node.provider_config for node in books.nodes.values()}
+    for name, owner, is_wanted in books.configs:
+        if owner is not None and owner not in books.nodes:
+            yield f"the config {name} outlived its owner"
+        if not is_wanted and name not in used:
+            yield f"the config {name} is there for nothing"
+    there = {name for name, _, _ in books.configs}
+    for node in books.nodes.values():
+        if node.provider_config is not None and node.provider_config not in there:
+            yield f"{node.ref} refers to the config {node.provider_config}, which is not there"
+
+
 _OF_ALL: tuple[Callable[[Books], Iterator[str]], ...] = (
     _no_orphan_rows,
     _phase_counts,
     _event_sequence,
     _operations,
     _deliveries,
+    _configs,
 )

@@ -161,7 +161,7 @@ def _change(uow: UnitOfWork, node: Node, kind: Kind, spec: str | None, config: s
     if other_spec or moved:
         check_spec(kind, target)
     spec = target if other_spec else node.spec
-    node.provider_config = config
+    uow.refer(node, config)
     if is_new:
         node.spec, node.kind_version = spec, kind.pair.version
         return True

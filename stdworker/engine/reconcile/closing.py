@@ -20,10 +20,14 @@ class Closing:
     """By how much the number of resources of each kind and phase changes."""
     rechecks: set[tuple[int, int]] = field(default_factory=set)
     rechecked: set[tuple[int, int]] = field(default_factory=set)
+    configs: set[str] = field(default_factory=set)
+    """Provider configs that lost a reference, or their owner."""
     events: list[events.EventRow] = field(default_factory=list)
 
     def write(self, db: Connection) -> None:
         """Events come last: see `store.events.add`."""
+        if self.configs:
+            catalog.drop_configs(db, self.configs)
         if self.rechecked:
             edges.end_rechecks(db, self.rechecked)
         if self.rechecks:

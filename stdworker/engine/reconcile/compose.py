@@ -30,7 +30,6 @@ def apply(uow: UnitOfWork, owner: Node, outcome: Outcome, emits: frozenset[Emit]
     if not wanted:
         wanted_children.guard_against_emptiness(uow, owner, owned, outcome)
 
-    configs.replace_owned(uow, owner, emitted)
     fresh = _create(uow, owner, [child for ref, child in wanted.items() if ref not in owned])
     changed = [owned[ref] for ref, child in wanted.items() if ref in owned and _update(uow, owned[ref], child)]
     _connect(uow, owner, wanted, {**owned, **fresh})
@@ -42,6 +41,7 @@ def apply(uow: UnitOfWork, owner: Node, outcome: Outcome, emits: frozenset[Emit]
     dropped = [node for ref, node in owned.items() if ref not in wanted and _may_drop(node)]
     for node in dropped:
         orphans.drop(uow, owner, node)
+    configs.replace_owned(uow, owner, emitted)  # last: what others lock, too, once they hold their resources
     owner.due &= ~state.COMPOSE_DUE
     owner.recompose = outcome.recompose
     if fresh or changed or dropped:
@@ -91,7 +91,7 @@ def _update(uow: UnitOfWork, node: Node, child: Wanted) -> bool:
         uow.event(node, "LabelsChanged")
     same = equal(RawJson((node.composed_spec or "{}").encode()), child.spec.encode())
     flipped, reconfigured = node.kind_version != child.pair.version, node.provider_config != child.config
-    node.provider_config = child.config
+    uow.refer(node, child.config)
     before = node.flowed
     gates.prune_flowed(node, child.flowed_fields)
     if same and not flipped and not reconfigured and node.flowed == before:

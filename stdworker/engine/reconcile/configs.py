@@ -38,7 +38,7 @@ def put(
     marks = labels_of.kept(labels, known.labels if known else "{}")
     if known is not None:
         _check_editable(uow, known, pair)
-        if _same(known, is_default, text, bundle):
+        if known.wanted and _same(known, is_default, text, bundle):
             return _relabel(uow, known, marks), record(uow.db, known)
     if is_default:
         _check_only_default(uow, name, pair)
@@ -149,10 +149,13 @@ def check_emitted(uow: UnitOfWork, owner: Node, emitted: Sequence[ProviderConfig
         except JsonError as error:
             problems.append(f"the config {config.name} can't be stored: {error}")
         pairs[config.name] = pair
-    taken = [row.name for row in catalog.configs_named(uow.db, pairs) if row.owner_id != owner.id]
-    problems += [f"the config {name} exists and is not owned by {owner.ref}" for name in taken]
+    others = [row for row in catalog.configs_named(uow.db, pairs) if row.owner_id != owner.id]
+    problems += [f"the config {row.name} exists and is not owned by {owner.ref}" for row in others if row.wanted]
     if problems:
         raise Rejected("InvalidConfigs", problems)
+    if going := [row.name for row in others if row.owner_id is not None]:
+        told = "another composite emits it no more, but something still refers to it"
+        raise Rejected("ConfigInUse", [f"the config {name} can't be taken yet: {told}" for name in going], passes=True)
     return pairs
 
 
@@ -167,20 +170,33 @@ def pairs_of(uow: UnitOfWork, names: Collection[str], *, going: int | None = Non
 
 
 def replace_owned(uow: UnitOfWork, owner: Node, emitted: Sequence[ProviderConfigSpec]) -> None:
-    """Make the composite's configs what its composer emitted; the others are pruned."""
-    known = {row.name: row for row in catalog.configs_owned(uow.db, owner.id)}
+    """Make the composite's configs what its composer emitted; the others stay while something refers to them.
+
+    What a composite left behind that is gone is nobody's: it belongs to whoever emits it.
+    """
+    names = {config.name for config in emitted}
+    known = {row.name: row for row in catalog.configs_named(uow.db, names)}
     for config in emitted:
-        old = known.pop(config.name, None)
+        old = known.get(config.name)
         text, pair = emitted_text(config), KindVersion(config.kind, config.kind_version)
         if old is not None and old.pair == pair and _same(old, False, text, old.bundle):
+            _take_back(uow, owner, old)
             continue
         revision, created = (old.revision + 1, old.created_at) if old else (1, uow.now_ms)
         row = ConfigRow(config.name, *pair, False, text, None, owner.id, revision, created, uow.now_ms)
         catalog.save_config(uow.db, row)
         if old is not None:
             spread(uow, row, was_default=False)
-    for name in known:
-        catalog.remove_config(uow.db, name)
+    gone = [row.name for row in catalog.configs_owned(uow.db, owner.id) if row.wanted and row.name not in names]
+    if gone:
+        catalog.unwant_configs(uow.db, gone)
+        uow.closing.configs.update(gone)
+
+
+def _take_back(uow: UnitOfWork, owner: Node, row: ConfigRow) -> None:
+    if not row.wanted:
+        row.wanted, row.owner_id = True, owner.id
+        catalog.save_config(uow.db, row)
 
 
 # ---- checks ----

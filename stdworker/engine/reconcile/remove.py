@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 
 from stdworker.engine.reconcile import changes, schedule, state
 from stdworker.engine.reconcile.unit import UnitOfWork
-from stdworker.engine.store import edges, nodes
+from stdworker.engine.store import catalog, edges, nodes
 from stdworker.engine.store.rows import Node
 from stdworker.model.kind import Phase, Transition
 
@@ -45,6 +45,9 @@ def _remove(uow: UnitOfWork, gone: Sequence[Node]) -> None:
             _tell_owner(uow, owner, node)
     schedule.run_waiting(uow, [f"name:{node.ref}" for node in gone])
     uow.send_crossings()
+    for node in gone:
+        uow.refer(node, None)
+    uow.closing.configs.update(catalog.forsake_configs(uow.db, ids))
     nodes.remove(uow.db, ids)
     for node in gone:
         uow.closing.counts[node.kind, Phase.DELETING] -= 1

@@ -177,8 +177,8 @@ def _succeed(uow: UnitOfWork, node: Node, row: TaskRow, settlement: Settlement) 
         try:
             compose.apply(uow, node, outcome, emits)
         except Rejected as rejected:
-            reason, message = rejected.reason, rejected.message
-            fail(uow, node, row, Settlement(settlement.lease, stage, error=message, reason=reason, terminal=True))
+            reason, message, stops = rejected.reason, rejected.message, rejected.terminal
+            fail(uow, node, row, Settlement(settlement.lease, stage, error=message, reason=reason, terminal=stops))
             nodes.wait_for(uow.db, [(subject, node.id) for subject in rejected.waits_for])
             return
         node.composed_gen = row.generation

@@ -163,6 +163,12 @@ class UnitOfWork:
         self._reported.add(node.id)
         self.touch(node)
 
+    def refer(self, node: Node, config: str | None) -> None:
+        """Another provider config for the node, or none; the one before may have been there for it alone."""
+        if node.provider_config is not None and node.provider_config != config:
+            self.closing.configs.add(node.provider_config)
+        node.provider_config = config
+
     def rewrite(self, node: Node) -> None:
         """The node's documents changed."""
         self._dirty[node.id] = self._documents[node.id] = node

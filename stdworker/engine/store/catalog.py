@@ -19,11 +19,24 @@ _CONFIG = selected("c", CONFIG_COLUMNS)
 _SAVE_KIND = upsert("kinds", ("kind", "kind_version"), KIND_COLUMNS)
 _SAVE_CONFIG = (
     "INSERT INTO provider_configs (name, kind, kind_version, is_default, spec, bundle, owner_id, revision,"
-    " created_at, updated_at, labels) VALUES (:name, :kind, :kind_version, :is_default, :spec, :bundle, :owner_id,"
-    " :revision, :created_at, :updated_at, :labels) ON CONFLICT (name) DO UPDATE SET kind = excluded.kind,"
-    " kind_version = excluded.kind_version, is_default = excluded.is_default, spec = excluded.spec,"
-    " bundle = excluded.bundle, owner_id = excluded.owner_id, revision = excluded.revision,"
-    " updated_at = excluded.updated_at, labels = excluded.labels"
+    " created_at, updated_at, labels, wanted) VALUES (:name, :kind, :kind_version, :is_default, :spec, :bundle,"
+    " :owner_id, :revision, :created_at, :updated_at, :labels, :wanted) ON CONFLICT (name) DO UPDATE SET"
+    " kind = excluded.kind, kind_version = excluded.kind_version, is_default = excluded.is_default,"
+    " spec = excluded.spec, bundle = excluded.bundle, owner_id = excluded.owner_id, revision = excluded.revision,"
+    " updated_at = excluded.updated_at, labels = excluded.labels, wanted = excluded.wanted"
+)
+_UNWANT = "UPDATE provider_configs SET wanted = false WHERE name IN (SELECT * FROM NAMES(names))"
+_FORSAKE = (
+    "UPDATE provider_configs SET wanted = false, owner_id = NULL WHERE owner_id IN (SELECT * FROM IDS(owners))"
+    " RETURNING name"
+)
+_HOLD_LEFT = (
+    "SELECT c.name FROM provider_configs c WHERE c.name IN (SELECT * FROM NAMES(names))"
+    " AND (c.owner_id IS NOT NULL OR NOT c.wanted) ORDER BY c.name LOCK(c)"
+)
+_DROP_LEFT = (
+    "DELETE FROM provider_configs WHERE name IN (SELECT * FROM NAMES(names)) AND NOT wanted"
+    " AND NOT EXISTS (SELECT 1 FROM resources n WHERE n.provider_config = provider_configs.name)"
 )
 _BUMP = (
     "INSERT INTO default_revisions (kind, kind_version, revision) VALUES (:kind, :version, 1)"
@@ -160,6 +173,25 @@ def remove_config(db: Connection, name: str) -> None:
     db.run("DELETE FROM provider_configs WHERE name = :name", name=name)
 
 
+def unwant_configs(db: Connection, names: Collection[str]) -> None:
+    """Their composite emits them no more."""
+    db.run(_UNWANT, names=sorted(names))
+
+
+def forsake_configs(db: Connection, owners: Collection[int]) -> list[str]:
+    """Nobody wants any more what these composites emitted, nor owns it; the names."""
+    return [row[0] for row in db.fetch(_FORSAKE, owners=sorted(owners))]
+
+
+def drop_configs(db: Connection, names: Collection[str]) -> None:
+    """Remove those that nobody wants and nothing refers to.
+
+    They are held first: of two transactions that each take a reference away, the second one sees both gone.
+    """
+    db.run(_HOLD_LEFT, names=sorted(names))
+    db.run(_DROP_LEFT, names=sorted(names))
+
+
 def start_sweep(db: Connection, subject: str) -> None:
     """Ask for all resources of a subject to be queued again, from the first one on."""
     db.write(_SWEEP, [(subject, 0)])
@@ -182,7 +214,7 @@ def _configs(db: Connection, where: str, **parameters: Any) -> list[ConfigRow]:
     rows = db.fetch(f"SELECT {_CONFIG} FROM provider_configs c WHERE {where}", **parameters)
     configs = [ConfigRow(*row) for row in rows]
     for found in configs:
-        found.is_default = bool(found.is_default)
+        found.is_default, found.wanted = bool(found.is_default), bool(found.wanted)
     return configs
 
 

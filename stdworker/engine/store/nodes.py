@@ -112,7 +112,6 @@ def remove(db: Connection, ids: Collection[int]) -> None:
         ("waits", "resource_id"),
         ("operations", "resource_id"),
         ("revisions", "resource_id"),
-        ("provider_configs", "owner_id"),
         ("resources", "id"),
     ):
         db.run(f"DELETE FROM {table} WHERE {column} IN (SELECT * FROM IDS(ids))", ids=sorted(ids))

@@ -137,7 +137,7 @@ class EdgeRow:
 
 @dataclass(slots=True)
 class ConfigRow:
-    """A provider config."""
+    """A provider config; one that is no longer `wanted` goes with the last resource that refers to it."""
 
     name: str
     kind: str
@@ -150,6 +150,7 @@ class ConfigRow:
     created_at: int
     updated_at: int
     labels: str = "{}"
+    wanted: bool = True
 
     @property
     def pair(self) -> KindVersion:

@@ -24,6 +24,7 @@ from sqlalchemy import (
     UniqueConstraint,
     false,
     text,
+    true,
 )
 
 FOREVER_MS = 9_223_372_036_854_775_807
@@ -334,6 +335,7 @@ provider_configs = Table(
     Column("created_at", BigInteger, nullable=False),
     Column("updated_at", BigInteger, nullable=False),
     Column("labels", Text, nullable=False, server_default="{}"),
+    Column("wanted", Boolean, nullable=False, server_default=true()),  # or else it stays for what still refers to it
     Index(
         "provider_configs_default",
         "kind",

@@ -13,10 +13,10 @@ from stdworker.engine.reconcile import schedule, verbs
 from stdworker.engine.reconcile.kinds import Kinds
 from stdworker.engine.reconcile.positions import Positions
 from stdworker.engine.reconcile.unit import Limits, UnitOfWork
-from stdworker.engine.store import nodes, tasks
+from stdworker.engine.store import catalog, nodes, tasks
 from stdworker.engine.store.postgres import PostgresDatabase
 from stdworker.engine.store.records import UNSET, Settlement, Want
-from stdworker.engine.store.rows import RECONCILE, Node, TaskRow, task_id
+from stdworker.engine.store.rows import RECONCILE, ConfigRow, Node, TaskRow, task_id
 from stdworker.model.kind import KindVersion, Stage
 from stdworker.model.outcome import Outcome
 from stdworker.model.resource import Ref
@@ -122,6 +122,21 @@ def test_what_is_made_below_while_a_deletion_waits_is_deleted_with_it(other, bes
     deletion.join(HANG_SECONDS)
     asked = "SELECT id FROM resources WHERE deletion_requested_at IS NOT NULL ORDER BY id"
     assert other.fetch(asked) == [(OWNER,), (CHILD,), (LATER,)]
+
+
+def test_of_two_that_take_the_last_references_to_a_config_away_the_second_one_removes_it(database, other, beside):
+    catalog.save_config(other, ConfigRow("c", "leaf", 1, False, None, None, OWNER, 1, 0, 0, wanted=False))
+    other.run("UPDATE resources SET provider_config = 'c' WHERE id <> :owner", owner=OWNER)
+    other.run("DELETE FROM queue")
+    other.commit()
+    write(database, verbs.DELETE, ("ada", Ref("leaf", "c"), True, None))
+    other.begin()
+    nodes.remove(other, [CHILD])
+    catalog.drop_configs(other, ["c"])
+    second = beside(verbs.FOLLOW_UP, None)
+    other.commit()
+    second.join(HANG_SECONDS)
+    assert other.fetch("SELECT name FROM provider_configs") == []
 
 
 def test_a_claim_that_finds_nothing_to_run_waits_for_nobody_and_ends_it_the_next_time(database, other):

@@ -4,7 +4,6 @@ import pytest
 
 from stdworker.engine.store.records import KindPolicy
 from stdworker.errors import Conflict, Invalid, NotFound
-from stdworker.model.config import ProviderConfigSpec
 from stdworker.model.json_text import RawJson
 from stdworker.model.kind import KindVersion, Stage
 from stdworker.model.outcome import ChildSpec, Condition, Outcome
@@ -265,90 +264,6 @@ def test_a_config_that_can_not_be_is_refused(world, call, error, told):
     world.apply("leaf", "a", provider_config_ref="o")
     with pytest.raises(error, match=told):
         call(world)
-
-
-def test_configs_that_a_composer_emits_are_owned_selected_and_pruned(world):
-    world.leaf()
-    world.composite()
-
-    def compose(claim):
-        names = claim.resource.spec["configs"]
-        configs = [ProviderConfigSpec(name, "leaf", 1, {"name": name}) for name in names]
-        return Outcome(children=[ChildSpec("leaf", 1, "a", {}, provider_config_ref=names[0])], configs=configs)
-
-    world.on("group", compose, Stage.COMPOSE)
-    world.apply("group", "g", {"configs": ["one", "two"]})
-    world.answer(world.claim_one())
-    assert world.claim_one().override.spec == b'{"name":"one"}'
-    assert str(world.do(world.engine.config("one")).owner) == "group/g"
-    with pytest.raises(Conflict, match="the provider config one is owned by group/g"):
-        put_default(world, name="one", is_default=False)
-    world.apply("group", "g", {"configs": ["two"]})
-    world.answer(next(claim for claim in world.claim() if claim.stage == Stage.COMPOSE))
-    assert [c.name for c in world.do(world.engine.configs()).items] == ["two"]
-    assert world.get("leaf/a").provider_config == "two"
-
-
-def test_a_config_name_that_someone_else_owns_stops_the_composer(world):
-    world.leaf()
-    world.composite()
-    put_default(world, name="taken")
-    world.on("group", lambda c: Outcome(configs=[ProviderConfigSpec("taken", "leaf", 1, {})]), Stage.COMPOSE)
-    world.group("g")
-    world.work()
-    assert world.get("group/g").failure_message == "the config taken exists and is not owned by group/g"
-
-
-@pytest.fixture
-def configured(world):
-    """`group/g` emits the config that its spec gives, under its name, and its child selects it."""
-    world.leaf()
-    world.composite()
-
-    def compose(claim):
-        [(name, spec)] = claim.resource.spec.items()
-        configs = [ProviderConfigSpec(name, "leaf", 1, spec)]
-        return Outcome(children=[ChildSpec("leaf", 1, "a", {}, provider_config_ref=name)], configs=configs)
-
-    world.on("group", compose, Stage.COMPOSE)
-    world.apply("group", "g", {"one": {"x": 1}})
-    world.work()
-    return world
-
-
-def test_an_emitted_config_that_changes_runs_its_children_again_at_the_same_generation(configured):
-    configured.apply("group", "g", {"one": {"x": 2}})
-    assert configured.work() == ["compose group/g", "work leaf/a"]
-    assert configured.get("leaf/a").generation == 1
-
-
-def test_a_child_that_gets_another_config_is_a_new_generation(configured):
-    configured.apply("group", "g", {"two": {"x": 1}})
-    assert configured.work() == ["compose group/g", "work leaf/a"]
-    assert configured.get("leaf/a").generation == 2
-
-
-def test_emitted_configs_go_with_their_owner(configured):
-    configured.delete("group/g")
-    assert configured.do(configured.engine.configs()).items == []
-
-
-def test_a_child_cannot_select_a_config_that_its_composer_emits_no_more(world):
-    world.leaf()
-    world.composite()
-
-    def compose(claim):
-        configs = [ProviderConfigSpec(name, "leaf", 1, {}) for name in claim.resource.spec["configs"]]
-        return Outcome(children=[ChildSpec("leaf", 1, "a", {}, provider_config_ref="one")], configs=configs)
-
-    world.on("group", compose, Stage.COMPOSE)
-    world.apply("group", "g", {"configs": ["one"]})
-    world.work()
-    world.apply("group", "g", {"configs": []})
-    world.work()
-    found = world.get("group/g")
-    assert found.failure_message == "leaf/a: the provider config one does not exist"
-    assert (found.failure_terminal, world.do(world.engine.config("one")).name) == (True, "one")
 
 
 # ---- kinds ----
