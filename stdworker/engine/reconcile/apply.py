@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from stdworker.engine.reconcile import configs, deletion, gates, present, schedule, state
 from stdworker.engine.reconcile import labels as labels_of
+from stdworker.engine.reconcile.flush import flush
 from stdworker.engine.reconcile.kinds import Kind
 from stdworker.engine.reconcile.unit import UnitOfWork
 from stdworker.engine.store import edges, lists
@@ -53,7 +54,7 @@ def decide(uow: UnitOfWork, documents: Sequence[ApplyDocument]) -> list[tuple[st
     for node in fresh.values():
         uow.audit(node, "Created")
         uow.request(node, schedule.SPEC)
-    uow.flush()
+    flush(uow)
     return decided
 
 
@@ -68,7 +69,7 @@ def reconcile(uow: UnitOfWork, ref: Ref) -> ResourceRecord:
         gates.look_again(uow, node)
     uow.audit(node, "ReconcileRequested", generation=node.generation)
     uow.touch(node)
-    uow.flush()
+    flush(uow)
     return present.record(uow.db, _seen(uow, node))
 
 

@@ -19,6 +19,7 @@ from typing import Any
 
 from stdworker.engine.reconcile.clock import Clock
 from stdworker.engine.reconcile.closing import Closing
+from stdworker.engine.reconcile.flush import flush
 from stdworker.engine.reconcile.health import Health
 from stdworker.engine.reconcile.kinds import Kinds
 from stdworker.engine.reconcile.positions import Positions
@@ -237,7 +238,7 @@ class Batcher:
         for verb, calls in by_verb.items():
             uow = UnitOfWork(connection, kinds, self._now(), self._positions, self.limits, heard, closing)
             answers += zip(calls, verb.run(uow, [call.argument for call in calls]), strict=True)
-            uow.flush()
+            flush(uow)
             hints |= uow.hints
             follow_up |= uow.follow_up
         closing.write(connection)

@@ -3,29 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, NamedTuple
 
 import orjson
 
 from stdworker.engine.reconcile.kinds import Binding
+from stdworker.engine.reconcile.unit import Crossing, UnitOfWork
 from stdworker.engine.store import reactors
 from stdworker.engine.store.rows import REACT, Node, TaskRow, task_id
 from stdworker.model.kind import Phase, Transition
 
-if TYPE_CHECKING:
-    from stdworker.engine.reconcile.unit import UnitOfWork
-
 _INTO = {Phase.DEGRADED: Transition.DEGRADED, Phase.FAILED: Transition.FAILED}
 _NONE: tuple[Transition, ...] = ()
-
-
-class Crossing(NamedTuple):
-    """One transition; `seq` counts those of the resource."""
-
-    node: Node
-    transition: Transition
-    generation: int
-    seq: int
 
 
 def between(node: Node, phase_before: Phase | None, phase: Phase, synced_before: int) -> Sequence[Transition]:
@@ -44,11 +32,15 @@ def between(node: Node, phase_before: Phase | None, phase: Phase, synced_before:
     return found
 
 
-def send(uow: UnitOfWork, crossings: Sequence[Crossing]) -> None:
-    """Write a delivery for each binding that watches a crossing. The resources must be stored as they are now."""
-    found = list(_watched(uow, crossings))
-    if not found:
+def send(uow: UnitOfWork) -> None:
+    """Write a delivery for each binding that watches what was crossed, before the resources change again or go.
+
+    The resources must be stored as they are now.
+    """
+    if not uow.pending.crossings:
         return
+    found = list(_watched(uow, uow.pending.crossings))
+    uow.pending.crossings.clear()
     rows = []
     for (crossing, binding), id in zip(found, uow.db.next_ids(len(found)), strict=True):
         node, transition, generation, seq = crossing

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from stdworker.engine.reconcile import changes, schedule, state
+from stdworker.engine.reconcile import changes, crossings, schedule, state
 from stdworker.engine.reconcile.unit import UnitOfWork
 from stdworker.engine.store import catalog, edges, nodes
 from stdworker.engine.store.rows import Node
@@ -44,7 +44,7 @@ def _remove(uow: UnitOfWork, gone: Sequence[Node]) -> None:
         if owner is not None:
             _tell_owner(uow, owner, node)
     schedule.run_waiting(uow, [f"name:{node.ref}" for node in gone])
-    uow.send_crossings()
+    crossings.send(uow)
     for node in gone:
         uow.refer(node, None)
     uow.closing.configs.update(catalog.forsake_configs(uow.db, ids))

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Iterable
+from typing import Protocol
 
 from stdworker.engine.reconcile import interval, state
 from stdworker.engine.reconcile.kinds import Kind
+from stdworker.engine.reconcile.unit import UnitOfWork
 from stdworker.engine.store import edges, nodes
 from stdworker.engine.store.rows import DELETE, OPERATE, RECONCILE, Node, TaskRow, task_id, task_ids
 from stdworker.model.kind import Stage
-
-if TYPE_CHECKING:
-    from stdworker.engine.reconcile.unit import UnitOfWork
 
 # Why a resource runs; a queue row carries any number of them (decision 9).
 SPEC, CONFIG, RESYNC, DESCENDANTS, RECONCILED, CHILDREN, REMOVAL = 1, 2, 4, 8, 16, 32, 64
@@ -77,8 +75,9 @@ def _works(kind: Kind, reasons: int) -> bool:
     return kind.works_at_resync if is_resync(reasons) else kind.worker is not None
 
 
-def resolve(uow: UnitOfWork, requests: Mapping[int, int]) -> None:
-    """Turn requests into queue rows."""
+def resolve(uow: UnitOfWork) -> None:
+    """Turn the requests to run into queue rows."""
+    requests = uow.pending.requests
     uow.lock_tasks([id for id in requests if not uow.is_new(id)])
     for id, reasons in requests.items():
         node = uow.nodes[id]

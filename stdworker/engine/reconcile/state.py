@@ -18,6 +18,9 @@ OPEN, WAITING, BLOCKED, MISFIT = 0, 1, 2, 3
 Verdict = tuple[str, str]
 """The status of the Synced and the Ready condition: "True", "False" or "Unknown"."""
 
+Snapshot = tuple[Phase, Verdict, int, int, int]
+"""What is compared to tell how a resource changed: phase, verdict, gate, generation, synced generation."""
+
 
 def is_deleting(node: Node) -> bool:
     return node.deletion_requested_at is not None
@@ -78,6 +81,11 @@ def verdict(node: Node, phase: Phase | None = None) -> Verdict:
     if node.synced_gen < node.generation or node.unsettled or node.due:
         return "Unknown", "False" if node.gate == BLOCKED else "Unknown"
     return "True", "True" if node.health_ok and not node.unready else "False"
+
+
+def snapshot(node: Node) -> Snapshot:
+    now = phase(node)
+    return now, verdict(node, now), node.gate, node.generation, node.synced_gen
 
 
 def is_settled(node: Node) -> bool:

@@ -10,6 +10,7 @@ import pytest
 
 from stdworker.engine.reconcile import Engine, settle
 from stdworker.engine.reconcile.clock import SystemClock
+from stdworker.engine.reconcile.flush import flush
 from stdworker.engine.reconcile.kinds import Kinds
 from stdworker.engine.reconcile.positions import Positions
 from stdworker.engine.reconcile.unit import Limits, UnitOfWork
@@ -124,7 +125,7 @@ def test_two_siblings_that_settle_in_overlapping_transactions_never_lose_their_p
         connection.begin()
         uow = UnitOfWork(connection, Kinds.read(connection), SystemClock().now_ms(), Positions(), Limits(2, 300))
         assert settle.settle(uow, [answer(claim)]) == [True]
-        uow.flush()
+        flush(uow)
         uow.closing.write(uow.db)
         return uow
 

@@ -10,6 +10,7 @@ import threading
 import pytest
 
 from stdworker.engine.reconcile import schedule, verbs
+from stdworker.engine.reconcile.flush import flush
 from stdworker.engine.reconcile.kinds import Kinds
 from stdworker.engine.reconcile.positions import Positions
 from stdworker.engine.reconcile.unit import Limits, UnitOfWork
@@ -44,7 +45,7 @@ def write(database, verb, *calls):
     connection.begin()
     uow = UnitOfWork(connection, Kinds.read(connection, Kinds()), 0, Positions(), Limits(1, 1))
     answers = verb.run(uow, calls)
-    uow.flush()
+    flush(uow)
     uow.closing.write(connection)
     connection.commit()
     connection.close()

@@ -7,6 +7,7 @@ import threading
 import pytest
 
 from stdworker.engine.reconcile import recheck
+from stdworker.engine.reconcile.flush import flush
 from stdworker.engine.reconcile.kinds import Kinds
 from stdworker.engine.reconcile.positions import Positions
 from stdworker.engine.reconcile.unit import Limits, UnitOfWork
@@ -34,7 +35,7 @@ def look(database):
     connection.begin()
     uow = UnitOfWork(connection, Kinds.read(connection, Kinds()), 0, Positions(), Limits(1, 1))
     recheck.consume(uow)
-    uow.flush()
+    flush(uow)
     uow.closing.write(uow.db)
     connection.commit()
     connection.close()
