@@ -39,7 +39,7 @@ settings.load_profile("project")
 
 HANG_SECONDS = 60
 POLL_SECONDS = 0.005
-READY = re.compile(r"ready: (?:REST and docs|probes) on (\S+), (?:broker on (\S+)|no broker), store (\S+)")
+READY = re.compile(r"ready: [\w ]+ on (\S+),(?: probes on \S+,)? (?:broker on (\S+)|no broker), store (\S+)")
 
 
 class WatchedProcess:
@@ -102,7 +102,7 @@ class ServeProcess(WatchedProcess):
             "DATABASE_URL": f"sqlite:///{folder}/converge.db",
             "LISTEN_ADDR": "127.0.0.1:0",
             "BROKER_ADDR_LISTEN": "127.0.0.1:0",
-            "HEALTH_ADDR": "127.0.0.1:0",
+            **({"HEALTH_ADDR": "127.0.0.1:0"} if settings.get("ROLE") == "broker" else {}),
             **settings,
         }
         super().__init__(BIN / "converge", "serve", env=environment, cwd=folder)

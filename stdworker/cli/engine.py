@@ -34,7 +34,7 @@ VARIABLES = {
     "LISTEN_ADDR": "REST and docs: host:port, or :port for all interfaces; also after https://. [127.0.0.1:8080]",
     "ALLOWED_HOSTS": "Names by which REST may be called, beside loopback and addresses; * is any. [none]",
     "BROKER_ADDR_LISTEN": "Workers: as for REST, or unix:///path. [127.0.0.1:9090]",
-    "HEALTH_ADDR": "Probes and metrics of a broker without REST: host:port or :port. [127.0.0.1:8081]",
+    "HEALTH_ADDR": "Probes and metrics in plain HTTP: host:port or :port. [beside REST; ROLE=broker: 127.0.0.1:8081]",
     "TLS_CERT_FILE": "The engine's certificate: a listener whose address has no scheme then speaks TLS. [none]",
     "TLS_KEY_FILE": "Its key. [none]",
     "TLS_CLIENT_CA_FILE": "Who signs clients and workers: those without a certificate are refused. [none]",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import socket
 from collections.abc import Iterator
 from typing import Any
 
@@ -47,23 +48,31 @@ class Server:
         settings = self._settings
         if settings.tls:
             settings.tls.context()
-        variable, (self._host, port) = http_address(settings)
-        self._listener = opening.enter_context(listen(variable, self._host, port))
+        bound = [
+            (variable, opening.enter_context(listen(variable, *address)))
+            for variable, address in http_addresses(settings)
+        ]
         self._engine = await Engine.open(settings.database_url, engine_options(settings), read_url=settings.read_url)
         opening.push_async_callback(self._engine.close)
         side = NoWorkers if settings.role == "control" else Workers
         self._workers: WorkerSide = side(self._engine, settings)
-        self._app = self._build_app()
-        self._tls = settings.tls if settings.rest_tls and settings.role != "broker" else None
-        self._http = HttpServer(http_config(self._app, self._tls))
+        self._sites = [
+            self._probes(listener) if variable == "HEALTH_ADDR" else self._rest(listener)
+            for variable, listener in bound
+        ]
 
-    def _build_app(self) -> FastAPI:
+    def _rest(self, listener: socket.socket) -> Site:
         settings = self._settings
-        hosts = (self._host, *settings.allowed_hosts)
-        if settings.role == "broker":
-            return build_probes(self._engine, access=Access(hosts))
+        hosts = (settings.rest[0], *settings.allowed_hosts)
         access = Access(hosts, settings.api_spiffe_ids, settings.cors_origins, settings.requests_per_second_max)
-        return build_app(self._engine, store=database_kind(settings), access=access)
+        app = build_app(self._engine, store=database_kind(settings), access=access)
+        return Site("REST and docs", app, settings.rest[0], listener, settings.tls if settings.rest_tls else None)
+
+    def _probes(self, listener: socket.socket) -> Site:
+        assert self._settings.health is not None
+        host = self._settings.health[0]
+        app = build_probes(self._engine, access=Access((host, *self._settings.allowed_hosts)))
+        return Site("probes", app, host, listener)
 
     async def run(self, stop: asyncio.Event, abort: asyncio.Event | None = None) -> None:
         """Serve until `stop` is set, then drain: hand out nothing more, let results land, release the rest.
@@ -75,24 +84,25 @@ class Server:
             abort = abort or asyncio.Event()
             endless = [self._engine.run(), self._workers.run(), self._hurry(abort)]
             running = [parts.create_task(part) for part in endless]
-            http = parts.create_task(self._http.serve(sockets=[self._listener]))
+            serving = [parts.create_task(site.serve([site.listener])) for site in self._sites]
             self._announce()
             await stop.wait()
             await self._drain(abort)
-            self._http.should_exit = True
-            await http
+            for site in self._sites:
+                site.should_exit = True
+            await asyncio.wait(serving)
             for part in running:
                 part.cancel()
 
     async def _hurry(self, abort: asyncio.Event) -> None:
         await abort.wait()
-        self._http.force_exit = True
+        for site in self._sites:
+            site.force_exit = True
 
     def _announce(self) -> None:
-        serves = "probes" if self._settings.role == "broker" else "REST and docs"
-        address = rest_url(self._host, self._listener.getsockname()[1], tls=self._tls is not None)
+        sites = ", ".join(f"{site.what} on {site.url}" for site in self._sites)
         workers = f"broker on {self._workers.address}" if self._workers.address else "no broker"
-        log.info("ready: %s on %s, %s, store %s", serves, address, workers, database_kind(self._settings))
+        log.info("ready: %s, %s, store %s", sites, workers, database_kind(self._settings))
         for what, variable in unguarded(self._settings):
             told = "%s listens beyond this machine without mutual TLS: whoever reaches it may change everything"
             log.warning(f"{told}; set %s to a loopback address, or TLS_CLIENT_CA_FILE", what, variable)
@@ -100,15 +110,28 @@ class Server:
     async def _drain(self, abort: asyncio.Event) -> None:
         seconds = self._settings.drain_seconds
         log.info("draining for at most %g s", seconds)
-        self._app.state.draining = True
-        if self._app.state.feed:
-            self._app.state.feed.close()
+        for site in self._sites:
+            site.app.state.draining = True
+            if site.app.state.feed:
+                site.app.state.feed.close()
         await self._workers.drain(seconds, abort)
         log.info("drained")
 
 
-class HttpServer(uvicorn.Server):
-    """A uvicorn that leaves signals to its owner; the stock one would end open streams and raise them again."""
+class Site(uvicorn.Server):
+    """An application on a bound address; `what` and `url` are told to people.
+
+    It leaves signals to its owner; the stock server would end open streams and raise them again.
+    """
+
+    def __init__(
+        self, what: str, app: FastAPI, host: str, listener: socket.socket, tls: ServerTls | None = None
+    ) -> None:
+        super().__init__(http_config(app, tls))
+        self.what = what
+        self.app = app
+        self.url = rest_url(host, listener.getsockname()[1], tls=tls is not None)
+        self.listener = listener
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -156,9 +179,12 @@ def database_kind(settings: ServeSettings) -> str:
     return "sqlite" if settings.database_url.startswith("sqlite") else "postgres"
 
 
-def http_address(settings: ServeSettings) -> tuple[str, tuple[str, int]]:
-    """Where HTTP is served, REST or the probes of a process without it, and which variable says so."""
-    return ("HEALTH_ADDR", settings.health) if settings.role == "broker" else ("LISTEN_ADDR", settings.rest)
+def http_addresses(settings: ServeSettings) -> Iterator[tuple[str, tuple[str, int]]]:
+    """Where HTTP is served, and which variable says so."""
+    if settings.role != "broker":
+        yield "LISTEN_ADDR", settings.rest
+    if settings.health:
+        yield "HEALTH_ADDR", settings.health
 
 
 def unguarded(settings: ServeSettings) -> Iterator[tuple[str, str]]:

@@ -14,6 +14,7 @@ from stdworker.model.settings import LOG_FORMATS, LOG_LEVELS, Environment
 DATABASE_SCHEMES = ("sqlite:///", "postgresql://")
 SYNCHRONOUS = ("normal", "full")
 ROLES = ("all", "control", "broker")
+BROKER_HEALTH = ("127.0.0.1", 8081)  # where nothing else shows that the process lives
 
 _SPIFFE_ID = re.compile(r"spiffe://[a-z0-9._-]+(?:/[A-Za-z0-9._-]+)*(?:/\*)?")
 _ORIGIN = re.compile(r"https?://[A-Za-z0-9.-]+(?::\d{1,5})?|https?://\[[0-9a-f:]+\](?::\d{1,5})?")
@@ -28,7 +29,8 @@ class ServeSettings:
     `allowed_hosts` are names, beside loopback ones and addresses, by which REST may be called; `*` is any name.
     `broker` is the gRPC address in grpc's spelling, `host:port` or `unix:///path`.
     `read_url` names a replica that lists are read from.
-    `role`: `control` serves REST alone, `broker` workers alone, with probes on `health`.
+    `role`: `control` serves REST alone, `broker` workers alone.
+    `health` is where probes and metrics are served in plain HTTP, None for nowhere but beside REST.
     `api_spiffe_ids` and `worker_spiffe_ids` are who may use REST and who may work, everyone if there are none.
     `requests_per_second_max` is for each client of REST, 0 for no limit.
     """
@@ -40,7 +42,7 @@ class ServeSettings:
     rest: tuple[str, int] = ("127.0.0.1", 8080)
     allowed_hosts: tuple[str, ...] = ()
     broker: str = "127.0.0.1:9090"
-    health: tuple[str, int] = ("127.0.0.1", 8081)
+    health: tuple[str, int] | None = None
     rest_tls: bool = False
     broker_tls: bool = False
     tls: ServerTls | None = None
@@ -63,22 +65,21 @@ class ServeSettings:
     def from_environment(cls, variables: Mapping[str, str]) -> ServeSettings:
         """Read every variable. Raises SettingsError for one that is set but can't be used."""
         environment = Environment(variables)
-        health = environment.listen_address("HEALTH_ADDR", cls.health)
-        assert health is not None
         database_url = _database_url(environment)
+        role = _role(environment, database_url)
         tls = _tls(environment)
         rest, rest_tls = _listen(environment, "LISTEN_ADDR", cls.rest, tls)
         broker, broker_tls = _broker(environment, tls)
         if tls and not (rest_tls or broker_tls):
             raise SettingsError("TLS_CERT_FILE", str(tls.cert_file), "a listener that isn't http:// or unix: beside it")
         return cls(
-            role=_role(environment, database_url),
+            role=role,
             database_url=database_url,
             read_url=_read_url(environment, database_url),
             sqlite_synchronous=environment.choice("SQLITE_SYNCHRONOUS", cls.sqlite_synchronous, SYNCHRONOUS),
             rest=rest,
             allowed_hosts=environment.names("ALLOWED_HOSTS", cls.allowed_hosts),
-            health=health,
+            health=environment.listen_address("HEALTH_ADDR", BROKER_HEALTH if role == "broker" else None),
             broker=broker,
             rest_tls=rest_tls,
             broker_tls=broker_tls,

@@ -77,7 +77,8 @@ def dev(watch):
     started = []
 
     def start(folder, *options):
-        variables = os.environ | {"LISTEN_ADDR": "127.0.0.1:0", "BROKER_ADDR_LISTEN": "127.0.0.1:0"}
+        names = ("LISTEN_ADDR", "BROKER_ADDR_LISTEN", "HEALTH_ADDR")
+        variables = os.environ | dict.fromkeys(names, "127.0.0.1:0")
         command = (BIN / "stdworker", "dev", folder, *options)
         started.append(watch(*command, env=variables, start_new_session=True))
         return started[-1]

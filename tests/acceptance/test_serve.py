@@ -161,12 +161,14 @@ async def test_sigterm_lets_the_running_task_land_its_result_and_exits_zero(serv
     assert (await get(again, "a"))["status"] == {"landed": True}
 
 
-async def test_a_draining_engine_still_answers_and_says_that_it_is_not_ready(serve, dial):
-    engine = serve()
+@pytest.mark.parametrize("settings", [{}, {"HEALTH_ADDR": "127.0.0.1:0"}])
+async def test_a_draining_engine_still_answers_and_says_that_it_is_not_ready(serve, dial, settings):
+    engine = serve(**settings)
+    probes = engine.said(r", probes on (\S+),")[1] if settings else engine.rest
     worker = await dial(engine).subscribe()
     await apply(engine, "a")
     task = await worker.task()
-    async with httpx.AsyncClient(base_url=engine.rest, timeout=HANG_SECONDS) as http:
+    async with httpx.AsyncClient(base_url=probes, timeout=HANG_SECONDS) as http:
         assert (await http.get("/readyz")).status_code == 200
 
         engine.signal(signal.SIGTERM)
@@ -303,7 +305,7 @@ def converge(*arguments, **variables):
     return subprocess.run(command, capture_output=True, text=True, timeout=HANG_SECONDS, env=environment)
 
 
-@pytest.mark.parametrize("variable", ["LISTEN_ADDR", "BROKER_ADDR_LISTEN"])
+@pytest.mark.parametrize("variable", ["LISTEN_ADDR", "BROKER_ADDR_LISTEN", "HEALTH_ADDR"])
 async def test_an_address_in_use_is_one_clear_line(variable, tmp_path):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         address = f"127.0.0.1:{taken.getsockname()[1]}"

@@ -147,6 +147,13 @@ def test_only_the_ids_that_are_listed_use_rest_and_probes_need_none(serve, pki):
             assert other.get(f"{engine.rest}/livez").status_code == 200
 
 
+def test_probes_at_an_address_of_their_own_are_asked_for_without_a_certificate(serve, pki):
+    engine = serve(**pki.settings(HEALTH_ADDR="127.0.0.1:0"))
+    with httpx.Client(base_url=engine.said(r", probes on (http:\S+),")[1], timeout=HANG_SECONDS) as kubelet:
+        for path, status in (("/livez", 200), ("/readyz", 200), ("/metrics", 200), ("/api/v1/version", 404)):
+            assert (path, kubelet.get(path).status_code) == (path, status)
+
+
 def test_only_the_ids_that_are_listed_work(serve, pki):
     engine = serve(**pki.settings(WORKER_AUTHZ_SPIFFE_IDS=f"{BOB},spiffe://example.org/other"))
     assert engine.broker.startswith("https://")

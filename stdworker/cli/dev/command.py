@@ -7,7 +7,7 @@ import os
 import signal
 import socket
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -93,7 +93,7 @@ class Dev:
         database = Path(self.database).resolve() if self.database else self.scratch / "dev.db"
         for rest, broker in dict.fromkeys([listeners(if_free(REST_PORT), if_free(BROKER_PORT)), listeners(0, 0)]):
             variables = {"DATABASE_URL": f"sqlite:///{database}", "LISTEN_ADDR": rest, "BROKER_ADDR_LISTEN": broker}
-            engine = self.engine = Engine({**os.environ, **variables, "LOG_LEVEL": "info"})
+            engine = self.engine = Engine({**of_the_engine(os.environ), **variables, "LOG_LEVEL": "info"})
             stack.callback(engine.stop)
             if addresses := engine.ready():
                 self.server, self.environment["BROKER_ADDR"] = addresses
@@ -192,6 +192,11 @@ def told() -> Iterator[None]:
         yield
     except Failed as error:
         click.echo(error.message, err=True)
+
+
+def of_the_engine(variables: Mapping[str, str]) -> dict[str, str]:
+    """Without what both would take for their own: HEALTH_ADDR is the worker's here."""
+    return {name: value for name, value in variables.items() if name != "HEALTH_ADDR"}
 
 
 def listeners(rest_port: int, broker_port: int) -> tuple[str, str]:

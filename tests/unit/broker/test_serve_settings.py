@@ -58,6 +58,13 @@ def test_a_process_on_postgres_may_have_any_role(role):
     assert ServeSettings.from_environment({"DATABASE_URL": "postgresql://u@h/d", "ROLE": role}).role == role
 
 
+@pytest.mark.parametrize(("role", "health"), [("all", None), ("control", None), ("broker", ("127.0.0.1", 8081))])
+def test_a_process_without_rest_has_probes_unasked_and_every_other_where_it_is_told_to(role, health):
+    variables = {"DATABASE_URL": "postgresql://u@h/d", "ROLE": role}
+    assert ServeSettings.from_environment(variables).health == health
+    assert ServeSettings.from_environment(variables | {"HEALTH_ADDR": ":81"}).health == ("", 81)
+
+
 @pytest.mark.parametrize("role", ["control", "broker"])
 def test_a_process_on_sqlite_is_all_of_the_engine(role):
     with pytest.raises(SettingsError, match=rf"ROLE is '{role}'; expected all") as refused:
