@@ -9,7 +9,6 @@ from __future__ import annotations
 from stdworker.engine.reconcile import deletion, schedule, state
 from stdworker.engine.reconcile.unit import UnitOfWork
 from stdworker.engine.store import nodes
-from stdworker.engine.store.contract import Connection
 from stdworker.engine.store.rows import Node
 
 PIECE_ORPHANS = 100  # each may bring a subtree down with it
@@ -38,10 +37,6 @@ def adopt(uow: UnitOfWork, node: Node) -> None:
         node.frozen_until = None
         uow.event(node, "Adopted")
         uow.request(node, schedule.SPEC)
-
-
-def any_expired(db: Connection, now_ms: int) -> bool:
-    return bool(nodes.thawed(db, now_ms, 1))
 
 
 def expire(uow: UnitOfWork) -> None:

@@ -9,14 +9,9 @@ from __future__ import annotations
 from stdworker.engine.reconcile import interval, schedule, state
 from stdworker.engine.reconcile.unit import UnitOfWork
 from stdworker.engine.store import nodes
-from stdworker.engine.store.contract import Connection
 from stdworker.engine.store.rows import Node
 
 PIECE_RESOURCES = 1_000
-
-
-def is_due(db: Connection, now_ms: int) -> bool:
-    return bool(nodes.resync_due(db, now_ms, 1))
 
 
 def run_due(uow: UnitOfWork) -> None:

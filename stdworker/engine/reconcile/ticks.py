@@ -8,16 +8,14 @@ import logging
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
-from stdworker.engine.reconcile import orphans, resync, verbs
+from stdworker.engine.reconcile import due, verbs
 from stdworker.engine.reconcile.batcher import Batcher
 from stdworker.engine.reconcile.clock import Clock
-from stdworker.engine.reconcile.positions import until
 from stdworker.engine.reconcile.watch import Hint, Watches
-from stdworker.engine.store import catalog, tasks
+from stdworker.engine.store import tasks
 from stdworker.engine.store.contract import Connection
 from stdworker.engine.store.tasks import LeaseRow
 from stdworker.errors import StdworkerError, StoreUnavailable
-from stdworker.model.kind import KindVersion
 
 if TYPE_CHECKING:
     from stdworker.engine.reconcile.engine import Engine
@@ -28,8 +26,6 @@ DUE_SECONDS = 0.25
 FOLLOW_SECONDS = 5.0
 PROBE_SECONDS = 1.0
 PRUNE_SECONDS = 60.0
-RESYNC_SECONDS = 0.5
-EXPIRE_SECONDS = 0.5
 CHECKPOINT_SECONDS = 0.5
 PRUNE_EVENTS_MAX = 2_000  # some milliseconds, for which everybody else waits
 SWEEPS_PER_WINDOW = 5
@@ -82,12 +78,12 @@ class Ticks:
         self._reaper = Reaper(engine.options.liveness_seconds)
         self._stop = asyncio.Event()
         self._checkpointed = -1
+        self._looked = -1
+        self._again_ms = 0
 
     async def run(self) -> None:
         async with asyncio.TaskGroup() as group:
-            looking = (self.follow, self.hint_due, self.resync, self.expire)
-            keeping = (self.probe, self.reap, self.prune, self.checkpoint)
-            for tick in (*looking, *keeping):
+            for tick in (self.follow, self.look, self.probe, self.reap, self.prune, self.checkpoint):
                 group.create_task(self._repeat(tick))
 
     def stop(self) -> None:
@@ -98,11 +94,22 @@ class Ticks:
         await self._engine.follow_up()
         return FOLLOW_SECONDS
 
-    async def hint_due(self) -> float:
-        """Retries whose time has come make no noise of their own."""
+    async def look(self) -> float:
+        """What has come due: retries are hinted, resyncs and expired orphans have their transactions.
+
+        Where nobody else writes, the store isn't asked again before the next instant or commit.
+        """
+        commits, now_ms = self._batcher.commits, self._clock.now_ms()
+        if commits == self._looked and now_ms < self._again_ms and not self._batcher.database.shared:
+            return DUE_SECONDS
+        found = await self._engine.read(due.look, now_ms)
+        self._looked, self._again_ms = commits, found.again_ms
         if "work" in self._watches.heard:
-            due = await self._engine.read(_due_pairs, until(self._clock.now_ms()))
-            self._watches.publish(Hint("work", pair) for pair in due)
+            self._watches.publish(Hint("work", pair) for pair in found.pairs)
+        if found.resync:
+            await self.resync()
+        if found.expired:
+            await self.expire()
         return DUE_SECONDS
 
     async def reap(self) -> float:
@@ -122,17 +129,13 @@ class Ticks:
             await self._engine.probe()
         return PROBE_SECONDS
 
-    async def resync(self) -> float:
+    async def resync(self) -> None:
         """A bounded piece at a time: after a standstill everything is due, and people's changes go in between."""
-        if await self._engine.read(resync.is_due, self._clock.now_ms()):
-            await self._batcher.call(verbs.RESYNC, None)
-        return RESYNC_SECONDS
+        await self._batcher.call(verbs.RESYNC, None)
 
-    async def expire(self) -> float:
+    async def expire(self) -> None:
         """Orphans whose grace is over, a bounded piece at a time."""
-        if await self._engine.read(orphans.any_expired, self._clock.now_ms()):
-            await self._batcher.call(verbs.EXPIRE, None)
-        return EXPIRE_SECONDS
+        await self._batcher.call(verbs.EXPIRE, None)
 
     async def prune(self) -> float:
         options = self._engine.options
@@ -162,10 +165,6 @@ class Ticks:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(seconds):
                     await self._stop.wait()
-
-
-def _due_pairs(db: Connection, last: int) -> list[KindVersion]:
-    return tasks.have_ready(db, catalog.pairs(db), last)
 
 
 def _checkpoint(db: Connection) -> None:

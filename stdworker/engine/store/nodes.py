@@ -160,6 +160,21 @@ def resync_due(db: Connection, now: int, limit: int) -> list[int]:
     return [row[0] for row in db.fetch(statement, now=now, limit=limit)]
 
 
+def first_resync(db: Connection) -> int | None:
+    """When the first resource runs again by itself."""
+    return _first(db, "resync_at")
+
+
+def first_thaw(db: Connection) -> int | None:
+    """When the first frozen resource is so no more; those of a quarantine are for ever."""
+    return _first(db, "frozen_until")
+
+
+def _first(db: Connection, column: str) -> int | None:
+    found = db.fetch(f"SELECT {column} FROM resources WHERE {column} IS NOT NULL ORDER BY {column} LIMIT 1")
+    return found[0][0] if found else None
+
+
 def plan_resync(db: Connection, rows: Sequence[tuple[int, int | None]]) -> None:
     """Set when resources (id, instant) run again; null: never."""
     db.write(_SAVE_RESYNC, sorted(rows))

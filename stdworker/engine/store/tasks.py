@@ -44,6 +44,11 @@ _HAVE_READY = (
     " WHERE q.kind = r.kind AND q.kind_version = r.version AND q.claimed_by IS NULL AND NOT q.held"
     " AND q.position <= :until LIMIT 1 OFFSET 0)"
 )
+_NEXT = (
+    "SELECT min(position) FROM (SELECT (SELECT q.position FROM queue q WHERE q.kind = r.kind"
+    " AND q.kind_version = r.version AND q.claimed_by IS NULL AND NOT q.held AND q.position > :after"
+    " ORDER BY q.position LIMIT 1) AS position FROM ROWS(kind text, version int) r) AS first"
+)
 _INFLIGHT = (
     "SELECT count(*) FROM queue WHERE kind = :kind AND kind_version = :version AND claimed_by IS NOT NULL"
     f" AND id % {ROWS_PER_RESOURCE} <> {REACT}"
@@ -167,6 +172,12 @@ def have_ready(db: Connection, pairs: Collection[KindVersion], until: int) -> li
         if pairs
         else []
     )
+
+
+def next_position(db: Connection, pairs: Collection[KindVersion], after: int) -> int | None:
+    """The first position after one at which a task of the pairs may run."""
+    position: int | None = db.fetch(_NEXT, rows=[tuple(pair) for pair in pairs], after=after)[0][0] if pairs else None
+    return position
 
 
 def inflight(db: Connection, pair: KindVersion) -> int:

@@ -380,10 +380,10 @@ def test_a_retry_that_has_become_due_is_hinted(world):
 
     async def scenario():
         async with world.engine.watch() as watch:
-            await world.engine.ticks.hint_due()
+            await world.engine.ticks.look()
             assert await watch.next(0) == set()
             world.clock.advance(1)
-            await world.engine.ticks.hint_due()
+            await world.engine.ticks.look()
             return await watch.next(10)
 
     assert {hint.topic for hint in world.do(scenario())} == {"work"}
