@@ -23,6 +23,7 @@ from stdworker.process.spawn import Process, default_signals, spawn
 from stdworker.process.stop import Step, stop
 
 BUSY_TRIES_MAX = 5
+STARTS_A_TURN = 16  # of the loop: each blocks it, and those that have ended meanwhile go first
 LEAKED_SHOWN_MAX = 5
 BUSY_SECONDS = 0.05  # between tries when the program file is being written
 
@@ -53,6 +54,7 @@ class BridgeRuntime:
         self.random = random.Random()  # noqa: S311 (jitter)
         self.processes: set[Process] = set()
         self.users = 0
+        self._starts = asyncio.Semaphore(STARTS_A_TURN)
         self._ids = itertools.count(1)
         self._orphans = Orphans(self._on_leak)
         self._guardian = Guardian(f"{MARK}={self._orphans.nonce}-")
@@ -71,6 +73,8 @@ class BridgeRuntime:
 
         Raises ConfigError for what an operator must mend, Retry for what passes by itself, Released when closed.
         """
+        await self._starts.acquire()
+        asyncio.get_running_loop().call_soon(self._starts.release)
         for _ in range(BUSY_TRIES_MAX - 1):
             try:
                 return self._spawn(command)

@@ -24,9 +24,10 @@ BATCH_RESULTS_MAX = 256
 BATCH_BYTES_MAX = 1024 * 1024
 REASON_CHARACTERS_MAX = 500
 COMPANY = 8  # results that are worth a frame, and unfinished tasks that may bring them
+COMPANY_SHARE = 4  # where more run, a frame may wait for one result of every fourth
 PATIENCE = 0.1  # of what a task took: how long its result may wait for company
 PATIENCE_SECONDS_MIN = 0.001
-PATIENCE_SECONDS_MAX = 0.005
+PATIENCE_SECONDS_MAX = 0.05
 
 log = logging.getLogger("stdworker.worker")
 
@@ -129,7 +130,9 @@ class Session:
         A frame of one costs the broker a transaction to settle and one to claim, so while many other tasks run
         it waits a moment for company.
         """
-        alone = self._ledger.unsent < COMPANY and self._ledger.unfinished >= COMPANY and "batch" in self.peer
+        unfinished = self._ledger.unfinished
+        company = max(COMPANY, unfinished // COMPANY_SHARE)
+        alone = unfinished >= COMPANY and self._ledger.unsent < company and "batch" in self.peer
         patience_seconds = min(PATIENCE_SECONDS_MAX, task_seconds * PATIENCE) if alone else 0.0
         if patience_seconds < PATIENCE_SECONDS_MIN:
             self._wake.set()
@@ -137,8 +140,13 @@ class Session:
             self._patience = asyncio.get_running_loop().call_later(patience_seconds, self._lose_patience)
 
     def _lose_patience(self) -> None:
-        self._patience = None
+        self._end_patience()
         self._wake.set()
+
+    def _end_patience(self) -> None:
+        if self._patience is not None:
+            self._patience.cancel()
+            self._patience = None
 
     def finish(self) -> None:
         """Write what is left, then half-close."""
@@ -173,8 +181,7 @@ class Session:
                     if part in done:
                         part.result()
         finally:
-            if self._patience is not None:
-                self._patience.cancel()
+            self._end_patience()
             self._stream.cancel()
             everything = (writer, reader, beat, extensions)
             for part in everything:
@@ -207,19 +214,26 @@ class Session:
             self._wake.clear()
             while self._control:
                 await self._stream.write(self._control.popleft())
-            while self.carries_results and self._ledger.unsent and not self._control:
-                await self._write_results()
-            if self._control:
+            await self._write_results()
+            if self._control or (self._closing and self.carries_results and self._ledger.unsent):
                 self._wake.set()
             elif self._closing:
                 await self._stream.half_close()
                 return
 
     async def _write_results(self) -> None:
-        count = BATCH_RESULTS_MAX if "batch" in self.peer else 1
-        batch = self._ledger.take(self, count_max=count, bytes_max=BATCH_BYTES_MAX)
-        if not batch:
-            return
+        """Those that are there now; who comes while they are written may wait for company in turn."""
+        self._end_patience()
+        left = self._ledger.unsent
+        while self.carries_results and left > 0 and not self._control:
+            before = self._ledger.unsent
+            count = BATCH_RESULTS_MAX if "batch" in self.peer else 1
+            batch = self._ledger.take(self, count_max=min(count, left), bytes_max=BATCH_BYTES_MAX)
+            left -= max(1, before - self._ledger.unsent)
+            if batch:
+                await self._write_batch(batch)
+
+    async def _write_batch(self, batch: list[Held]) -> None:
         results = [held.result for held in batch]
         frame = completes_frame(results) if len(results) > 1 else complete_frame(results[0])
         await self._stream.write(frame)

@@ -7,6 +7,7 @@ pair that gave less than asked for cools down until a hint, a settled task or a 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
@@ -25,6 +26,9 @@ from stdworker.wire.channel import MESSAGE_BYTES_MAX
 from stdworker.wire.generated import worker_pb2 as pb
 
 log = logging.getLogger("stdworker.broker")
+
+CREDIT_SHARE = 8  # of a stream's tasks that is worth a claim of its own
+PATIENCE_SECONDS = 0.01  # how long less than that waits for more
 
 T = TypeVar("T")
 
@@ -79,11 +83,28 @@ class Dispatcher:
 
     async def tick(self) -> None:
         await self._awake.wait()
+        await self._gather_credit()
         self._awake.clear()
         async with self._claiming:
             wants = [] if self._stopped else self.wants()
             if wants:
                 await self._claim(wants)
+
+    async def _gather_credit(self) -> None:
+        """While every hungry stream is nearly full, wait a moment: a claim of one costs as much as a claim of many."""
+        if not self._is_scant():
+            return
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(PATIENCE_SECONDS):
+                while self._is_scant():
+                    self._awake.clear()
+                    await self._awake.wait()
+
+    def _is_scant(self) -> bool:
+        hungry = [session for session in self._sessions if self._hungry(session)]
+        return bool(hungry) and all(
+            (session.inflight_max - len(session.running)) * CREDIT_SHARE < session.inflight_max for session in hungry
+        )
 
     def wants(self) -> list[Want]:
         """What to claim: each stream's credit, dealt over its hot pairs. Streams and pairs take turns at being first.

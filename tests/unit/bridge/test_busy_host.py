@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from stdworker.bridge import BridgeRuntime, ProgramProvider
+from stdworker.bridge import BridgeRuntime, ProgramProvider, runtime
 from stdworker.errors import Retry
 from stdworker.model.config import ProviderConfig
 from stdworker.model.json_text import dumps
@@ -240,3 +240,24 @@ async def test_two_runtimes_in_one_process_leave_each_other_s_programs_alone(mar
 
     assert kept.alive
     await providers[1].close()
+
+
+async def test_of_many_programs_only_some_start_before_the_loop_looks_at_what_has_ended(provide, monkeypatch):
+    program = await provide(command="true")
+    starts, in_a_turn = 0, []
+    spawn = runtime.spawn
+
+    def counted(*arguments):
+        nonlocal starts
+        starts += 1
+        return spawn(*arguments)
+
+    monkeypatch.setattr(runtime, "spawn", counted)
+    count = 3 * runtime.STARTS_A_TURN
+    work = asyncio.gather(*(program.run() for _ in range(count)))
+    while not work.done():
+        before = starts
+        await asyncio.sleep(0)
+        in_a_turn.append(starts - before)
+
+    assert (sum(in_a_turn), max(in_a_turn)) == (count, runtime.STARTS_A_TURN)

@@ -77,6 +77,31 @@ def test_credit_that_one_pair_can_not_use_goes_to_the_next():
     assert wants == {PAIRS[0]: 1, PAIRS[1]: 9}
 
 
+def scant(*streams, hot=PAIRS):
+    dispatcher = Dispatcher(None, "b", set(streams), None, None, None, lambda: 0.0)
+    dispatcher.heat(hot)
+    return dispatcher._is_scant()
+
+
+def busy(held, inflight_max=64):
+    session = Session(Subscription("w", dict.fromkeys(PAIRS, inflight_max), inflight_max), now=0.0)
+    session.open = True
+    for number in range(held):
+        session.hold(Running(Lease(str(number), 1), PAIRS[0]))
+    return session
+
+
+def test_a_claim_waits_for_more_credit_only_while_every_hungry_stream_is_nearly_full():
+    assert scant(busy(60))
+    assert scant(busy(60), busy(57)), "seven of 64"
+    assert scant(busy(60), busy(64)), "a full one is not hungry"
+    assert not scant(busy(60), busy(56)), "an eighth"
+    assert not scant(busy(60), busy(0))
+    assert not scant(busy(64)), "there is nothing to wait for"
+    assert not scant(busy(60), hot=[])
+    assert not scant(busy(4, inflight_max=5)), "few tasks, and each counts"
+
+
 def test_rotating_nothing_is_nothing():
     assert rotated([], 3) == []
     assert rotated([1, 2, 3], 4) == [2, 3, 1]

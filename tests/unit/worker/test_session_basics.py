@@ -111,6 +111,34 @@ def test_while_many_tasks_run_a_result_waits_for_company(play, noop, monkeypatch
     assert len(frames) <= 2  # two when a heartbeat took the first ones along
 
 
+def test_the_more_tasks_run_the_more_company_a_result_waits_for(play, noop, monkeypatch):
+    monkeypatch.setattr(session, "PATIENCE", 1e9)
+    monkeypatch.setattr(session, "PATIENCE_SECONDS_MAX", 60.0)
+    count, done = 100, 100 // session.COMPANY_SHARE
+
+    async def scenario(ground):
+        gates = [asyncio.Event() for _ in range(count)]
+        started = []
+
+        async def work(request):
+            started.append(request)
+            await gates[len(started) - 1].wait()
+            return Outcome()
+
+        ground.serve(noop(work=work), max_parallel=count)
+        stream = await ground.stream()
+        leases = await stream.send_tasks([a_task() for _ in range(count)])
+        await stream.until(lambda: len(started) == count)
+        for gate in gates[:done]:
+            gate.set()
+            await asyncio.sleep(0)
+        for lease in leases[:done]:
+            await stream.result(lease)
+        return [len(frame.completes.completes) for frame in stream.frames if frame.HasField("completes")]
+
+    assert max(play(scenario)) > session.COMPANY
+
+
 def test_a_base_broker_gets_single_results_and_no_extension_frames(play, noop):
     async def scenario(ground):
         def work(request):
