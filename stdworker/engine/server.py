@@ -15,7 +15,7 @@ from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
 from stdworker.engine.api import Access, build_app, build_probes
 from stdworker.engine.listening import is_loopback, listen, rest_url
-from stdworker.engine.reconcile import Engine, EngineOptions
+from stdworker.engine.reconcile import Engine
 from stdworker.engine.settings import ServeSettings
 from stdworker.engine.tls import ServerTls, identity_of
 from stdworker.engine.workers import NoWorkers, Workers, WorkerSide
@@ -52,7 +52,7 @@ class Server:
             (variable, opening.enter_context(listen(variable, *address)))
             for variable, address in http_addresses(settings)
         ]
-        self._engine = await Engine.open(settings.database_url, engine_options(settings), read_url=settings.read_url)
+        self._engine = await Engine.open(settings.database_url, settings, read_url=settings.read_url)
         opening.push_async_callback(self._engine.close)
         side = NoWorkers if settings.role == "control" else Workers
         self._workers: WorkerSide = side(self._engine, settings)
@@ -160,18 +160,6 @@ def http_config(app: FastAPI, tls: ServerTls | None) -> uvicorn.Config:
         access_log=False,
         server_header=False,
         timeout_graceful_shutdown=int(REQUESTS_SECONDS),
-    )
-
-
-def engine_options(settings: ServeSettings) -> EngineOptions:
-    return EngineOptions(
-        liveness_seconds=settings.liveness_seconds,
-        retry_base_seconds=settings.retry_base_seconds,
-        retry_cap_seconds=settings.retry_cap_seconds,
-        revisions_keep=settings.revisions_keep,
-        events_keep=settings.events_keep,
-        events_keep_seconds=settings.events_keep_seconds,
-        sqlite_synchronous=settings.sqlite_synchronous,
     )
 
 

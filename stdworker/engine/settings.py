@@ -21,8 +21,25 @@ _ORIGIN = re.compile(r"https?://[A-Za-z0-9.-]+(?::\d{1,5})?|https?://\[[0-9a-f:]
 
 
 @dataclass(frozen=True)
-class ServeSettings:
-    """What an operator may set. Durations are in seconds.
+class EngineOptions:
+    """What of an engine an operator may tune.
+
+    `revisions_keep` are the specs of each resource that are kept, the live one among them; events are kept until
+    there are more than `events_keep` of them, or they are older than `events_keep_seconds`.
+    """
+
+    liveness_seconds: float = 15.0
+    retry_base_seconds: float = 2.0
+    retry_cap_seconds: float = 300.0
+    revisions_keep: int = 20
+    events_keep: int = 100_000
+    events_keep_seconds: float = 720 * 3600.0
+    sqlite_synchronous: str = "normal"
+
+
+@dataclass(frozen=True)
+class ServeSettings(EngineOptions):
+    """What an operator may set, those of the engine among them. Durations are in seconds.
 
     `rest` is the (host, port) of REST, an empty host standing for all interfaces and port 0 for any free one;
     `rest_tls` and `broker_tls` say whether TLS is spoken there, with the files of `tls`.
@@ -38,7 +55,6 @@ class ServeSettings:
     role: str = "all"
     database_url: str = "sqlite:///converge.db"
     read_url: str | None = None
-    sqlite_synchronous: str = "normal"
     rest: tuple[str, int] = ("127.0.0.1", 8080)
     allowed_hosts: tuple[str, ...] = ()
     broker: str = "127.0.0.1:9090"
@@ -52,12 +68,6 @@ class ServeSettings:
     requests_per_second_max: int = 0
     drain_seconds: float = 45.0
     reconnect_seconds: float = 5.0
-    liveness_seconds: float = 15.0
-    retry_base_seconds: float = 2.0
-    retry_cap_seconds: float = 300.0
-    revisions_keep: int = 20
-    events_keep: int = 100_000
-    events_keep_seconds: float = 720 * 3600.0
     log_level: str = "info"
     log_format: str = "text"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Protocol
 
-from stdworker.engine.broker import Broker, BrokerOptions, GrpcServer, Membership, member_id
+from stdworker.engine.broker import Broker, GrpcServer, Membership, member_id
 from stdworker.engine.listening import broker_url, listen
 from stdworker.engine.reconcile import Engine
 from stdworker.engine.settings import ServeSettings
@@ -35,8 +35,12 @@ class Workers:
     """A broker whose address is bound. Raises SettingsError when that can't be had."""
 
     def __init__(self, engine: Engine, settings: ServeSettings) -> None:
-        options = BrokerOptions(settings.reconnect_seconds, settings.liveness_seconds, settings.role)
-        self._broker = Broker(engine, options)
+        self._broker = Broker(
+            engine,
+            reconnect_seconds=settings.reconnect_seconds,
+            liveness_seconds=settings.liveness_seconds,
+            role=settings.role,
+        )
         tls = settings.tls if settings.broker_tls else None
         self._grpc = GrpcServer(self._broker, tls, settings.worker_spiffe_ids)
         self.address = broker_url(settings.broker, self._listen(settings.broker), tls=settings.broker_tls)

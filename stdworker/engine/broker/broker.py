@@ -10,7 +10,6 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable, Coroutine, Iterable
-from dataclasses import dataclass
 from typing import Any
 
 from stdworker.engine.broker import metrics
@@ -39,30 +38,27 @@ FAREWELL_SECONDS = 5.0  # for storing what arrived before the end, and for givin
 POLL_SECONDS = 1.0  # hints may be lost: this often the store is asked without one
 
 
-@dataclass(frozen=True, slots=True)
-class BrokerOptions:
-    """How long a lost worker may take to return, how long a silent one is trusted, and what its process is."""
-
-    reconnect_seconds: float = 5.0
-    liveness_seconds: float = 15.0
-    role: str = "all"
-
-
 class Broker:
-    """All worker streams of this process."""
+    """All worker streams of this process.
+
+    A lost worker may take `reconnect_seconds` to return, one that is silent for `liveness_seconds` is handed nothing.
+    `role` is what its process says of itself.
+    """
 
     def __init__(
         self,
         engine: Engine,
-        options: BrokerOptions = BrokerOptions(),
         *,
+        reconnect_seconds: float,
+        liveness_seconds: float,
+        role: str,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.id = member_id()
         self.sessions: set[Session] = set()
         self.draining = False
         self._engine = engine
-        self._options = options
+        self._reconnect_seconds = reconnect_seconds
         self._clock = clock
         self._idle = asyncio.Event()
         self._configs = ConfigPush(engine, self.sessions)
@@ -72,10 +68,8 @@ class Broker:
         )
         self._settler = Settler(engine, self.id, self._settled)
         self._attester = Attester(engine, self.id, self._adopt, clock)
-        self._membership = Membership(engine, self.id, self.sessions, role=options.role, clock=clock)
-        self._sweeper = Sweeper(
-            self.sessions, self._releaser, self._attester, self._settler, options.liveness_seconds, clock
-        )
+        self._membership = Membership(engine, self.id, self.sessions, role=role, clock=clock)
+        self._sweeper = Sweeper(self.sessions, self._releaser, self._attester, self._settler, liveness_seconds, clock)
 
     async def run(self) -> None:
         """Work until cancelled."""
@@ -150,7 +144,7 @@ class Broker:
             self._releaser.release(session.leases(), counted=False)
         else:
             metrics.LOST.inc()
-            self._releaser.keep(session.running.values(), self._clock() + self._options.reconnect_seconds)
+            self._releaser.keep(session.running.values(), self._clock() + self._reconnect_seconds)
         session.running.clear()
         self._membership.changed()
         self._check_idle()

@@ -23,8 +23,9 @@ from stdworker.engine.reconcile.flush import flush
 from stdworker.engine.reconcile.health import Health
 from stdworker.engine.reconcile.kinds import Kinds
 from stdworker.engine.reconcile.positions import Positions
-from stdworker.engine.reconcile.unit import Limits, UnitOfWork
+from stdworker.engine.reconcile.unit import UnitOfWork
 from stdworker.engine.reconcile.watch import TOPICS, Hint, Watches, encode
+from stdworker.engine.settings import EngineOptions
 from stdworker.engine.store import catalog
 from stdworker.engine.store.contract import Connection, Database
 from stdworker.errors import StdworkerError, StoreError, StoreUnavailable
@@ -71,7 +72,7 @@ class Call:
 class Batcher:
     database: Database
     clock: Clock
-    limits: Limits
+    options: EngineOptions
     watches: Watches
     follow_up: Verb
     source: str
@@ -236,7 +237,7 @@ class Batcher:
         heard = TOPICS if self.database.shared else self.watches.heard
         closing = Closing()
         for verb, calls in by_verb.items():
-            uow = UnitOfWork(connection, kinds, self._now(), self._positions, self.limits, heard, closing)
+            uow = UnitOfWork(connection, kinds, self._now(), self._positions, self.options, heard, closing)
             answers += zip(calls, verb.run(uow, [call.argument for call in calls]), strict=True)
             flush(uow)
             hints |= uow.hints

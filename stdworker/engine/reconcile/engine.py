@@ -7,7 +7,6 @@ import logging
 import secrets
 import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -17,8 +16,8 @@ from stdworker.engine.reconcile.clock import Clock, SystemClock
 from stdworker.engine.reconcile.neighbourhood import Neighbourhood
 from stdworker.engine.reconcile.reading import Readers, Replica
 from stdworker.engine.reconcile.ticks import Ticks
-from stdworker.engine.reconcile.unit import Limits
 from stdworker.engine.reconcile.watch import MISSED, TOPICS, Topic, Watch, Watches, decode
+from stdworker.engine.settings import EngineOptions
 from stdworker.engine.store import lists
 from stdworker.engine.store.contract import Database
 from stdworker.engine.store.records import (
@@ -62,19 +61,6 @@ log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
-class EngineOptions:
-    """What an operator may tune; the defaults are those of `converge serve`."""
-
-    liveness_seconds: float = 15.0
-    retry_base_seconds: float = 2.0
-    retry_cap_seconds: float = 300.0
-    revisions_keep: int = 20
-    events_keep: int = 100_000
-    events_keep_seconds: float = 720 * 3600.0
-    sqlite_synchronous: str = "normal"
-
-
 _DEFAULTS = EngineOptions()
 
 
@@ -82,13 +68,12 @@ class Engine:
     """An open engine. All methods may be called at the same time; they raise classes of `stdworker.errors` only."""
 
     def __init__(self, database: Database, options: EngineOptions, clock: Clock) -> None:
-        limits = Limits(options.retry_base_seconds, options.retry_cap_seconds, options.revisions_keep)
         self.options = options
         self._database = database
         self._clock = clock
         self._watches = Watches()
         self._id = secrets.token_hex(8)
-        self._batcher = Batcher(database, clock, limits, self._watches, verbs.FOLLOW_UP, self._id)
+        self._batcher = Batcher(database, clock, options, self._watches, verbs.FOLLOW_UP, self._id)
         self.health = self._batcher.health
         self._loop = asyncio.get_running_loop()
         self._stop_listening = database.listen(self._hear)

@@ -99,7 +99,7 @@ def _write_nodes(uow: UnitOfWork) -> None:
     if pending.revisions:
         revisions.save(uow.db, pending.revisions)
         changed = {row.resource_id for row in pending.revisions}
-        revisions.prune(uow.db, changed, uow.limits.revisions_keep - 1)
+        revisions.prune(uow.db, changed, uow.options.revisions_keep - 1)
 
 
 def _write_tasks(uow: UnitOfWork) -> None:

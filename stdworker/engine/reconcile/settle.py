@@ -118,7 +118,7 @@ def _fail_teardown(uow: UnitOfWork, node: Node, row: TaskRow, failure: Settlemen
     attempts, is_last = _count(uow, node, row)
     row.attempts += 1
     _tell(uow, node, row, failure, terminal=False, counted=True)
-    cap_ms = int(uow.limits.retry_cap_seconds * 1000)
+    cap_ms = int(uow.options.retry_cap_seconds * 1000)
     _retry(uow, node, row, attempts, cap_ms if failure.terminal or is_last else failure.retry_after_ms)
 
 

@@ -18,6 +18,7 @@ from stdworker.engine.reconcile.kinds import Kinds
 from stdworker.engine.reconcile.positions import POSITIONS_PER_MS, Positions
 from stdworker.engine.reconcile.texts import clean, new_uid
 from stdworker.engine.reconcile.watch import TOPICS, Hint, Topic
+from stdworker.engine.settings import EngineOptions
 from stdworker.engine.store import nodes, tasks
 from stdworker.engine.store.contract import Connection
 from stdworker.engine.store.events import EventRow
@@ -35,15 +36,6 @@ class Named(NamedTuple):
 
     kind: str | None
     name: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """What bounds retries, and how many specs of a resource are kept, the live one among them."""
-
-    retry_base_seconds: float
-    retry_cap_seconds: float
-    revisions_keep: int = 20
 
 
 class Crossing(NamedTuple):
@@ -87,7 +79,7 @@ class UnitOfWork:
     kinds: Kinds
     now_ms: int
     positions: Positions
-    limits: Limits
+    options: EngineOptions
     heard: frozenset[Topic] = TOPICS
     closing: Closing = field(default_factory=Closing)
     actor: str = ENGINE
@@ -287,8 +279,8 @@ class UnitOfWork:
 
     def backoff_ms(self, attempts: int, *, asked_ms: int = 0) -> int:
         """How long a task waits that has failed so often; what its failure asked for goes before."""
-        limits = self.limits
-        return retry.delay_ms(attempts, limits.retry_base_seconds, limits.retry_cap_seconds, asked_ms=asked_ms)
+        base_seconds, cap_seconds = self.options.retry_base_seconds, self.options.retry_cap_seconds
+        return retry.delay_ms(attempts, base_seconds, cap_seconds, asked_ms=asked_ms)
 
     def position(self, *, delay_ms: int = 0) -> int:
         if delay_ms > 0:

@@ -13,7 +13,8 @@ from stdworker.engine.reconcile.clock import SystemClock
 from stdworker.engine.reconcile.flush import flush
 from stdworker.engine.reconcile.kinds import Kinds
 from stdworker.engine.reconcile.positions import Positions
-from stdworker.engine.reconcile.unit import Limits, UnitOfWork
+from stdworker.engine.reconcile.unit import UnitOfWork
+from stdworker.engine.settings import EngineOptions
 from stdworker.engine.store.postgres import PostgresDatabase
 from stdworker.engine.store.records import Applied, ApplyDocument, ResourceFilter, Settlement, Want
 from stdworker.errors import StoreError, StoreUnavailable
@@ -123,7 +124,7 @@ def test_two_siblings_that_settle_in_overlapping_transactions_never_lose_their_p
 
     def settling(connection, claim) -> UnitOfWork:
         connection.begin()
-        uow = UnitOfWork(connection, Kinds.read(connection), SystemClock().now_ms(), Positions(), Limits(2, 300))
+        uow = UnitOfWork(connection, Kinds.read(connection), SystemClock().now_ms(), Positions(), EngineOptions())
         assert settle.settle(uow, [answer(claim)]) == [True]
         flush(uow)
         uow.closing.write(uow.db)

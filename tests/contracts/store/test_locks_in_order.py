@@ -13,7 +13,8 @@ from stdworker.engine.reconcile import schedule, verbs
 from stdworker.engine.reconcile.flush import flush
 from stdworker.engine.reconcile.kinds import Kinds
 from stdworker.engine.reconcile.positions import Positions
-from stdworker.engine.reconcile.unit import Limits, UnitOfWork
+from stdworker.engine.reconcile.unit import UnitOfWork
+from stdworker.engine.settings import EngineOptions
 from stdworker.engine.store import catalog, nodes, tasks
 from stdworker.engine.store.postgres import PostgresDatabase
 from stdworker.engine.store.records import UNSET, Settlement, Want
@@ -43,7 +44,7 @@ def write(database, verb, *calls):
     """Do something in a transaction of its own."""
     connection = database.connect()
     connection.begin()
-    uow = UnitOfWork(connection, Kinds.read(connection, Kinds()), 0, Positions(), Limits(1, 1))
+    uow = UnitOfWork(connection, Kinds.read(connection, Kinds()), 0, Positions(), EngineOptions())
     answers = verb.run(uow, calls)
     flush(uow)
     uow.closing.write(connection)

@@ -10,7 +10,8 @@ from stdworker.engine.reconcile import recheck
 from stdworker.engine.reconcile.flush import flush
 from stdworker.engine.reconcile.kinds import Kinds
 from stdworker.engine.reconcile.positions import Positions
-from stdworker.engine.reconcile.unit import Limits, UnitOfWork
+from stdworker.engine.reconcile.unit import UnitOfWork
+from stdworker.engine.settings import EngineOptions
 from stdworker.engine.store import edges, nodes
 from stdworker.engine.store.postgres import PostgresDatabase
 from stdworker.engine.store.rows import Node
@@ -33,7 +34,7 @@ def look(database):
     """What the engine does with rechecks, in one transaction."""
     connection = database.connect()
     connection.begin()
-    uow = UnitOfWork(connection, Kinds.read(connection, Kinds()), 0, Positions(), Limits(1, 1))
+    uow = UnitOfWork(connection, Kinds.read(connection, Kinds()), 0, Positions(), EngineOptions())
     recheck.consume(uow)
     flush(uow)
     uow.closing.write(uow.db)

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from stdworker.engine.broker import Broker, BrokerOptions, GrpcServer
+from stdworker.engine.broker import Broker, GrpcServer
 from stdworker.engine.reconcile import Hint
 from stdworker.engine.reconcile.watch import Watch, Watches
 from stdworker.engine.store.records import Claim, DefaultConfig, Leased, MemberRecord, Settlement, VoidedLease, Want
@@ -220,7 +220,7 @@ class Scene:
 @pytest.fixture
 async def scene(tmp_path: Any, scripted_worker: Any) -> AsyncIterator[Scene]:
     engine, clock = FakeEngine(), Clock()
-    broker = Broker(engine, BrokerOptions(reconnect_seconds=5, liveness_seconds=15), clock=clock)  # type: ignore[arg-type]
+    broker = Broker(engine, reconnect_seconds=5, liveness_seconds=15, role="all", clock=clock)  # type: ignore[arg-type]
     server = GrpcServer(broker)
     target = f"unix://{tmp_path}/broker.sock"
     server.listen(target)

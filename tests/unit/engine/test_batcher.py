@@ -9,8 +9,8 @@ from stdworker.engine.reconcile import batcher as batching
 from stdworker.engine.reconcile import state, verbs
 from stdworker.engine.reconcile.batcher import Batcher, Verb
 from stdworker.engine.reconcile.clock import SystemClock
-from stdworker.engine.reconcile.unit import Limits
 from stdworker.engine.reconcile.watch import Hint, Watch, Watches
+from stdworker.engine.settings import EngineOptions
 from stdworker.engine.store.records import ApplyDocument, ResourceFilter, Settlement
 from stdworker.engine.store.sqlite import SqliteDatabase
 from stdworker.errors import StoreError
@@ -29,7 +29,7 @@ def batcher(run, tmp_path):
     database.migrate()
 
     async def start():
-        batcher = Batcher(database, SystemClock(), Limits(2, 300), Watches(), verbs.FOLLOW_UP, "me")
+        batcher = Batcher(database, SystemClock(), EngineOptions(), Watches(), verbs.FOLLOW_UP, "me")
         batcher.start()
         return batcher
 
