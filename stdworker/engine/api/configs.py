@@ -7,9 +7,9 @@ from typing import Annotated
 from fastapi import APIRouter, Path, Query, Request
 from starlette.responses import Response
 
-from stdworker.engine.api import bodies, declarations
+from stdworker.engine.api import bodies, declarations, etags
 from stdworker.engine.api.context import Actor, InEngine, answer, paged
-from stdworker.engine.api.openapi import PAGED, RESULT, documented
+from stdworker.engine.api.openapi import APPLIED, PAGED, TAGGED, documented
 from stdworker.engine.api.queries import ConfigQuery, ConfigsQuery, RevealQuery
 from stdworker.engine.api.shapes.common import Deleted
 from stdworker.engine.api.shapes.configs import ConfigBody, Configs, ConfigSummary, ConfigView
@@ -33,28 +33,27 @@ NamePath = Annotated[str, Path(examples=[EXAMPLE["name"]])]
         "Declare a provider config",
         answer=ConfigView,
         also={201: ConfigView},
-        headers=RESULT,
+        headers=APPLIED,
         body=ConfigBody,
         example=EXAMPLE,
-        problems=(400, 409, 413, 422),
+        problems=(400, 409, 412, 413, 422),
     ),
 )
-async def put(engine: InEngine, actor: Actor, request: Request, query: Annotated[ConfigQuery, Query()]) -> Response:
+async def put(
+    engine: InEngine,
+    actor: Actor,
+    request: Request,
+    query: Annotated[ConfigQuery, Query()],
+    if_match: etags.IfMatch = None,
+) -> Response:
     """An existing name is updated. A pair has at most one default."""
     body = await bodies.read(request, bodies.CONFIG_BYTES_MAX)
     declared = declarations.config(bodies.decode(body, ConfigBody))
-    result, record = await engine.put_config(
-        declared.name,
-        declared.pair,
-        is_default=declared.is_default,
-        spec=declared.spec,
-        bundle=declared.bundle,
-        labels=declared.labels,
-        actor=actor,
-        requeue=query.requeue,
-    )
+    declared.only_if = etags.named(if_match)
+    result, record = await engine.put_config(declared, actor, requeue=query.requeue)
     status = 201 if result == "created" else 200
-    return answer(ConfigView.of(record, reveal=False), status, {"X-Apply-Result": result})
+    headers = {"X-Apply-Result": result, "ETag": etags.of(record.revision)}
+    return answer(ConfigView.of(record, reveal=False), status, headers)
 
 
 @router.get("", **documented("List provider configs", answer=Configs, headers=PAGED))
@@ -64,13 +63,13 @@ async def list_configs(engine: InEngine, query: Annotated[ConfigsQuery, Query()]
     return paged(Configs([ConfigSummary.of(record) for record in page.items]), page.cursor)
 
 
-@router.get("/{name}", **documented("Get a provider config", answer=ConfigView, problems=(404,)))
+@router.get("/{name}", **documented("Get a provider config", answer=ConfigView, headers=TAGGED, problems=(404,)))
 async def get(engine: InEngine, actor: Actor, name: NamePath, query: Annotated[RevealQuery, Query()]) -> Response:
     record = await (engine.reveal_config(name, actor) if query.reveal else engine.config(name))
-    return answer(ConfigView.of(record, reveal=query.reveal))
+    return answer(ConfigView.of(record, reveal=query.reveal), headers={"ETag": etags.of(record.revision)})
 
 
-@router.delete("/{name}", **documented("Delete a provider config", answer=Deleted, problems=(404, 409)))
-async def delete(engine: InEngine, actor: Actor, name: NamePath) -> Response:
-    await engine.delete_config(name, actor)
+@router.delete("/{name}", **documented("Delete a provider config", answer=Deleted, problems=(404, 409, 412)))
+async def delete(engine: InEngine, actor: Actor, name: NamePath, if_match: etags.IfMatch = None) -> Response:
+    await engine.delete_config(name, actor, only_if=etags.named(if_match))
     return answer(Deleted())

@@ -1,6 +1,6 @@
-"""Entity tags of resources: who changes one may ask that it still be the one that was seen (RFC 9110, 13.1).
+"""Entity tags: who changes something may ask that it still be what was seen (RFC 9110, 13.1).
 
-The tag leaves out `work`, which moves by itself: else nobody could change a resource while its task runs.
+That of a resource leaves out `work`, which moves by itself: else nobody could change one while its task runs.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from stdworker.engine.api.problems import Refused
 from stdworker.engine.store.records import ResourceRecord
 from stdworker.model.kind import Phase
 
-IfMatch = Annotated[str | None, Header(description="Only if the resource has one of these tags; `*`: if it is there.")]
+IfMatch = Annotated[str | None, Header(description="Only if it has one of these tags; `*`: if it is there.")]
 IfNew = Annotated[
     str | None,
     Header(
@@ -26,8 +26,8 @@ _MOVING = frozenset({Phase.RECONCILING, Phase.DEGRADED})
 """Phases in which a resource may show what others do, which is no change of its own."""
 
 
-def of(record: ResourceRecord) -> str:
-    return f'"{record.revision}"'
+def of(revision: str) -> str:
+    return f'"{revision}"'
 
 
 def named(header: str | None) -> list[str] | None:
@@ -50,4 +50,4 @@ def is_known(record: ResourceRecord, header: str | None) -> bool:
     if header is None or record.work is not None or record.phase in _MOVING:
         return False
     tags = [tag.strip().removeprefix("W/") for tag in header.split(",")]
-    return tags == ["*"] or of(record) in tags
+    return tags == ["*"] or of(record.revision) in tags

@@ -7,7 +7,7 @@ from typing import Annotated
 from fastapi import APIRouter, Path, Query, Request
 from starlette.responses import Response
 
-from stdworker.engine.api import bodies
+from stdworker.engine.api import bodies, etags
 from stdworker.engine.api.context import Actor, InEngine, PathRef, answer, paged
 from stdworker.engine.api.openapi import PAGED, documented
 from stdworker.engine.api.queries import SEQUENCE_MAX, PageQuery
@@ -41,16 +41,19 @@ async def spec_history(engine: InEngine, ref: PathRef, query: Annotated[PageQuer
         answer=RolledBack,
         body=RollbackBody,
         example={"generation": 1},
-        problems=(400, 404, 409, 413, 422),
+        problems=(400, 404, 409, 412, 413, 422),
     ),
 )
-async def rollback(engine: InEngine, actor: Actor, ref: PathRef, request: Request) -> Response:
+async def rollback(
+    engine: InEngine, actor: Actor, ref: PathRef, request: Request, if_match: etags.IfMatch = None
+) -> Response:
     """The spec is copied forward as a new generation; version, labels and provider config stay as they are.
 
     The answer is the generation that the resource is at now: the same one if it has that spec already.
     """
     body = bodies.decode(await bodies.read(request), RollbackBody)
-    return answer(RolledBack(await engine.roll_back(ref, body.generation, actor)))
+    generation = await engine.roll_back(ref, body.generation, actor, only_if=etags.named(if_match))
+    return answer(RolledBack(generation))
 
 
 @router.get(

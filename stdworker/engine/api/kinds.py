@@ -9,9 +9,9 @@ from fastapi import APIRouter, Path, Query, Request
 from msgspec import UNSET, Raw
 from starlette.responses import Response
 
-from stdworker.engine.api import bodies, declarations, examples
+from stdworker.engine.api import bodies, declarations, etags, examples
 from stdworker.engine.api.context import Actor, InEngine, KindPath, answer
-from stdworker.engine.api.openapi import RESULT, documented
+from stdworker.engine.api.openapi import APPLIED, TAGGED, documented
 from stdworker.engine.api.queries import PublishQuery, SchemaQuery
 from stdworker.engine.api.shapes.common import Deleted
 from stdworker.engine.api.shapes.kinds import Kinds, KindSchema, KindView, Manifests, PolicyBody, PolicyView, published
@@ -67,12 +67,17 @@ async def _lowest_version(engine: InEngine, kind: str) -> int:
         answer_example=examples.PUBLISHED,
         body=MANIFEST,
         example=examples.MANIFEST,
-        headers=RESULT,
-        problems=(400, 409, 413, 422),
+        headers=APPLIED,
+        problems=(400, 409, 412, 413, 422),
     ),
 )
 async def publish(
-    engine: InEngine, actor: Actor, kind: KindPath, request: Request, query: Annotated[PublishQuery, Query()]
+    engine: InEngine,
+    actor: Actor,
+    kind: KindPath,
+    request: Request,
+    query: Annotated[PublishQuery, Query()],
+    if_match: etags.IfMatch = None,
 ) -> Response:
     """Answers the manifest with its `manifest_version`. A breaking change is refused unless forced.
 
@@ -84,25 +89,39 @@ async def publish(
         told = f"{manifest['kind']!r} is not the kind of the path, {kind!r}"
         raise Invalid(f"/kind: {told}", [("/kind", told)])
     result, record = await engine.publish_kind(
-        manifest, actor, force=query.force, labels=declared.labels, requeue=query.requeue
+        manifest,
+        actor,
+        force=query.force,
+        labels=declared.labels,
+        only_if=etags.named(if_match),
+        requeue=query.requeue,
     )
-    return answer(published(record), headers={"X-Apply-Result": result})
+    return answer(published(record), headers={"X-Apply-Result": result, "ETag": etags.of(record.revision)})
 
 
 @router.get(
     "/{kind}/versions/{version}/manifest",
-    **documented("The manifest of a kind version", answer=MANIFEST, answer_example=examples.PUBLISHED, problems=(404,)),
+    **documented(
+        "The manifest of a kind version",
+        answer=MANIFEST,
+        answer_example=examples.PUBLISHED,
+        headers=TAGGED,
+        problems=(404,),
+    ),
 )
 async def manifest(engine: InEngine, kind: KindPath, version: VersionPath) -> Response:
-    return answer(published(await engine.kind(KindVersion(kind, version))))
+    record = await engine.kind(KindVersion(kind, version))
+    return answer(published(record), headers={"ETag": etags.of(record.revision)})
 
 
 @router.delete(
     "/{kind}/versions/{version}/manifest",
-    **documented("Delete a kind version that nothing uses", answer=Deleted, problems=(404, 409)),
+    **documented("Delete a kind version that nothing uses", answer=Deleted, problems=(404, 409, 412)),
 )
-async def delete(engine: InEngine, actor: Actor, kind: KindPath, version: VersionPath) -> Response:
-    await engine.delete_kind(KindVersion(kind, version), actor)
+async def delete(
+    engine: InEngine, actor: Actor, kind: KindPath, version: VersionPath, if_match: etags.IfMatch = None
+) -> Response:
+    await engine.delete_kind(KindVersion(kind, version), actor, only_if=etags.named(if_match))
     return answer(Deleted())
 
 

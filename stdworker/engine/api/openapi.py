@@ -51,7 +51,7 @@ _SHAPES = [
 ]
 
 PAGED = {"X-Next-Cursor": "the cursor of the next page; absent on the last"}
-TAGGED = {"ETag": "another one after each change, but for those of `work`"}
+TAGGED = {"ETag": "another one after each change; of a resource, but for those of `work`"}
 RESULT = {"X-Apply-Result": "created, configured or unchanged"}
 APPLIED = {**RESULT, **TAGGED}
 

@@ -7,12 +7,14 @@ from typing import Annotated
 from fastapi import APIRouter, Path, Query, Request
 from starlette.responses import Response
 
-from stdworker.engine.api import bodies, declarations
+from stdworker.engine.api import bodies, declarations, etags
 from stdworker.engine.api.context import Actor, InEngine, answer, paged
-from stdworker.engine.api.openapi import PAGED, RESULT, documented
+from stdworker.engine.api.openapi import APPLIED, PAGED, TAGGED, documented
 from stdworker.engine.api.queries import SEQUENCE_MAX, NamesQuery, PageQuery
 from stdworker.engine.api.shapes.common import Deleted
 from stdworker.engine.api.shapes.reactors import BindingBody, Bindings, BindingView, DeadLetters, DeadLetterView
+from stdworker.engine.store.records import revision
+from stdworker.engine.store.rows import BindingRow
 
 router = APIRouter(tags=["reactors"])
 
@@ -34,17 +36,20 @@ DeadLetterId = Annotated[int, Path(ge=1, le=SEQUENCE_MAX)]
         "Declare a reactor binding",
         answer=BindingView,
         also={201: BindingView},
-        headers=RESULT,
+        headers=APPLIED,
         body=BindingBody,
         example=EXAMPLE,
-        problems=(400, 413, 422),
+        problems=(400, 412, 413, 422),
     ),
 )
-async def put(engine: InEngine, actor: Actor, request: Request) -> Response:
+async def put(engine: InEngine, actor: Actor, request: Request, if_match: etags.IfMatch = None) -> Response:
     """An existing name is updated. What is crossed from now on is told; what waits already is told as it was bound."""
     body = bodies.decode(await bodies.read(request), BindingBody)
-    result, row = await engine.put_binding(declarations.binding(body), actor)
-    return answer(BindingView.of(row), 201 if result == "created" else 200, {"X-Apply-Result": result})
+    declared = declarations.binding(body)
+    declared.only_if = etags.named(if_match)
+    result, row = await engine.put_binding(declared, actor)
+    status = 201 if result == "created" else 200
+    return answer(BindingView.of(row), status, {"X-Apply-Result": result, "ETag": _tag(row)})
 
 
 @router.get("/reactor-bindings", **documented("List reactor bindings", answer=Bindings, headers=PAGED))
@@ -53,15 +58,25 @@ async def list_bindings(engine: InEngine, query: Annotated[NamesQuery, Query()])
     return paged(Bindings([BindingView.of(row) for row in page.items]), page.cursor)
 
 
-@router.get("/reactor-bindings/{name}", **documented("Get a reactor binding", answer=BindingView, problems=(404,)))
+@router.get(
+    "/reactor-bindings/{name}",
+    **documented("Get a reactor binding", answer=BindingView, headers=TAGGED, problems=(404,)),
+)
 async def get(engine: InEngine, name: NamePath) -> Response:
-    return answer(BindingView.of(await engine.binding(name)))
+    row = await engine.binding(name)
+    return answer(BindingView.of(row), headers={"ETag": _tag(row)})
 
 
-@router.delete("/reactor-bindings/{name}", **documented("Delete a reactor binding", answer=Deleted, problems=(404,)))
-async def delete(engine: InEngine, actor: Actor, name: NamePath) -> Response:
+def _tag(row: BindingRow) -> str:
+    return etags.of(revision(row.name, row.updated_at))
+
+
+@router.delete(
+    "/reactor-bindings/{name}", **documented("Delete a reactor binding", answer=Deleted, problems=(404, 412))
+)
+async def delete(engine: InEngine, actor: Actor, name: NamePath, if_match: etags.IfMatch = None) -> Response:
     """Nothing new is told for it. What waits already is still told."""
-    await engine.delete_binding(name, actor)
+    await engine.delete_binding(name, actor, only_if=etags.named(if_match))
     return answer(Deleted())
 
 

@@ -69,7 +69,7 @@ async def apply(
     if isinstance(applied, RequestError):
         raise applied
     shown = ResourceView.of(applied.resource, now_ms())
-    headers = {"X-Apply-Result": applied.result, "ETag": etags.of(applied.resource)}
+    headers = {"X-Apply-Result": applied.result, "ETag": etags.of(applied.resource.revision)}
     if query.dry_run:
         would = DryRun(applied.result, changes(before, applied.resource), shown)  # type: ignore[arg-type]
         return answer(would, headers=headers)
@@ -113,7 +113,7 @@ async def summary(engine: InEngine) -> Response:
 )
 async def get(engine: InEngine, ref: PathRef, if_none_match: etags.IfNoneMatch = None) -> Response:
     record = await engine.get(ref)
-    headers = {"ETag": etags.of(record)}
+    headers = {"ETag": etags.of(record.revision)}
     if etags.is_known(record, if_none_match):
         return Response(status_code=304, headers=headers)
     return answer(ResourceView.of(record, now_ms()), headers=headers)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
-from stdworker.engine.reconcile import configs, deletion, gates, present, schedule, state
+from stdworker.engine.reconcile import configs, deletion, gates, preconditions, present, schedule, state
 from stdworker.engine.reconcile import labels as labels_of
 from stdworker.engine.reconcile.flush import flush
 from stdworker.engine.reconcile.kinds import Kind
@@ -75,8 +75,7 @@ def reconcile(uow: UnitOfWork, ref: Ref) -> ResourceRecord:
 
 def delete(uow: UnitOfWork, ref: Ref, *, force: bool, only_if: Sequence[str] | None = None) -> None:
     node = uow.named(ref)
-    if only_if is not None:
-        _check_revision(ref, node, only_if)
+    check_revision(node, only_if)
     if force:
         uow.audit(node, "DeleteForced", "teardowns are skipped")
     deletion.mark(uow, node.id, force=force)
@@ -105,7 +104,7 @@ def _apply(
     given = labels_of.checked(document.labels)
     known = uow.by_ref.get(ref) or fresh.get(ref)
     if document.only_if is not None:
-        _check_revision(ref, known, document.only_if)
+        preconditions.check(str(ref), _revision(known), document.only_if)
     if document.only_new and known is not None:
         raise Conflict(f"there is a {ref} already", code="precondition")
     config = _config(document, known, kind.pair, pairs)
@@ -182,12 +181,13 @@ def _check_open(kind: Kind) -> None:
         raise Invalid(told, [("/kind_version", told)], code="retired_kind")
 
 
-def _check_revision(ref: Ref, node: Node | None, only_if: Sequence[str]) -> None:
+def check_revision(node: Node, only_if: Sequence[str] | None) -> None:
     """Raises Conflict when it is another one than whoever asks has seen."""
-    if node is None:
-        raise Conflict(f"there is no {ref}", code="precondition")
-    if only_if and revision(node.uid, node.updated_at) not in only_if:
-        raise Conflict(f"{ref} was changed meanwhile", hint="get it again", code="precondition")
+    preconditions.check(str(node.ref), _revision(node), only_if)
+
+
+def _revision(node: Node | None) -> str | None:
+    return revision(node.uid, node.updated_at) if node is not None else None
 
 
 def check_appliable(uow: UnitOfWork, node: Node) -> None:

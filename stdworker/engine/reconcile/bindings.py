@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from stdworker.engine.reconcile import labels as labels_of
+from stdworker.engine.reconcile import preconditions
 from stdworker.engine.reconcile.deliver import named
 from stdworker.engine.reconcile.kinds import Violations
 from stdworker.engine.reconcile.unit import Named, UnitOfWork
 from stdworker.engine.store import reactors
 from stdworker.engine.store.contract import Connection
-from stdworker.engine.store.records import BindingDeclaration
+from stdworker.engine.store.records import BindingDeclaration, revision
 from stdworker.engine.store.rows import BindingRow
 from stdworker.errors import Conflict, Invalid, NotFound
 from stdworker.model.json_text import dumps, loads
@@ -24,6 +25,7 @@ def put(uow: UnitOfWork, document: BindingDeclaration) -> tuple[str, BindingRow]
         told = "; ".join(sentence for _, sentence in found)
         raise Invalid(told, found, code="bad_binding")
     known = reactors.binding(uow.db, document.name)
+    preconditions.check(f"reactor binding {document.name}", _revision(known), document.only_if)
     row = BindingRow(
         document.name,
         document.watch_kind,
@@ -39,15 +41,21 @@ def put(uow: UnitOfWork, document: BindingDeclaration) -> tuple[str, BindingRow]
     )
     if row == known:
         return "unchanged", row
-    row.updated_at = uow.now_ms
+    if known is not None:
+        row.updated_at = max(uow.now_ms, known.updated_at + 1)  # tells any two states apart
     reactors.save_binding(uow.db, row)
     _tell(uow, "BindingChanged" if known else "BindingCreated", row)
     return "configured" if known else "created", row
 
 
-def remove(uow: UnitOfWork, name: str) -> None:
+def _revision(row: BindingRow | None) -> str | None:
+    return revision(row.name, row.updated_at) if row is not None else None
+
+
+def remove(uow: UnitOfWork, name: str, only_if: Sequence[str] | None = None) -> None:
     """Nothing new is delivered for it; what waits is."""
     row = existing(uow.db, name)
+    preconditions.check(f"reactor binding {name}", _revision(row), only_if)
     reactors.remove_binding(uow.db, name)
     _tell(uow, "BindingDeleted", row)
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from stdworker.engine.reconcile import labels as labels_of
+from stdworker.engine.reconcile import preconditions
 from stdworker.engine.reconcile.kinds import Kind, Violations
 from stdworker.engine.reconcile.rejected import Rejected
 from stdworker.engine.reconcile.unit import Named, UnitOfWork
 from stdworker.engine.store import catalog, lists, nodes
 from stdworker.engine.store.contract import Connection
-from stdworker.engine.store.records import UNSET, ConfigRecord, DefaultConfig, Labels
+from stdworker.engine.store.records import ConfigDeclaration, ConfigRecord, DefaultConfig, revision
 from stdworker.engine.store.rows import ConfigRow, Node
 from stdworker.errors import Conflict, Invalid, JsonError, NotFound
 from stdworker.model.config import ProviderConfig, ProviderConfigSpec
@@ -18,32 +19,26 @@ from stdworker.model.json_text import RawJson, ascii_line, dumps, equal, loads
 from stdworker.model.kind import KIND, RESOURCE_NAME, KindVersion
 
 
-def put(
-    uow: UnitOfWork,
-    name: str,
-    pair: KindVersion,
-    *,
-    is_default: bool,
-    spec: RawJson | None,
-    bundle: bytes | None,
-    labels: Labels = UNSET,
-    requeue: bool = True,
-) -> tuple[str, ConfigRecord]:
-    """Create or edit a config; says which, or that nothing changed. `requeue`: what has it runs again."""
+def put(uow: UnitOfWork, document: ConfigDeclaration, requeue: bool = True) -> tuple[str, ConfigRecord]:
+    """Create or edit a config; says which, or that nothing changed. `requeue`: what has it runs again.
+
+    Raises Invalid, and Conflict for one that is another's, of another kind, a second default, or not the one seen.
+    """
+    name, pair = document.name, document.pair
     if not RESOURCE_NAME.fullmatch(name):
         raise Invalid(f"{name!r} is not a name", [("/name", "1-253 of A-Z a-z 0-9 . _ -, the first alphanumeric")])
-    text = ascii_line(spec).decode("ascii") if spec is not None else None
-    _check(_published(uow, pair), text, whole=is_default)
+    text = ascii_line(document.spec).decode("ascii") if document.spec is not None else None
+    _check(_published(uow, pair), text, whole=document.is_default)
     known = catalog.config(uow.db, name)
-    marks = labels_of.kept(labels, known.labels if known else "{}")
+    preconditions.check(f"provider config {name}", _revision(known), document.only_if)
+    labels = labels_of.kept(document.labels, known.labels if known else "{}")
     if known is not None:
         _check_editable(uow, known, pair)
-        if known.wanted and _same(known, is_default, text, bundle):
-            return _relabel(uow, known, marks), record(uow.db, known)
-    if is_default:
+        if known.wanted and _same(known, document.is_default, text, document.bundle):
+            return _relabel(uow, known, labels), record(uow.db, known)
+    if document.is_default:
         _check_only_default(uow, name, pair)
-    revision, created = (known.revision + 1, known.created_at) if known else (1, uow.now_ms)
-    row = ConfigRow(name, *pair, is_default, text, bundle or None, None, revision, created, uow.now_ms, marks)
+    row = ConfigRow(name, *pair, document.is_default, text, document.bundle or None, None, *_marks(uow, known), labels)
     catalog.save_config(uow.db, row)
     uow.audit(Named(pair.kind, name), "ConfigChanged" if known else "ConfigCreated", f"{name} for {pair}")
     spread(uow, row, was_default=known is not None and known.is_default, requeue=requeue)
@@ -54,14 +49,28 @@ def _relabel(uow: UnitOfWork, row: ConfigRow, labels: str) -> str:
     """Labels concern nobody's work."""
     if labels == row.labels:
         return "unchanged"
-    row.labels, row.updated_at = labels, uow.now_ms
+    row.labels, row.updated_at = labels, _changed_at(uow, row)
     catalog.save_config(uow.db, row)
     uow.audit(Named(row.kind, row.name), "ConfigLabelsChanged", f"{row.name} for {row.pair}")
     return "configured"
 
 
-def remove(uow: UnitOfWork, name: str) -> None:
+def _revision(row: ConfigRow | None) -> str | None:
+    return revision(row.name, row.updated_at) if row is not None else None
+
+
+def _marks(uow: UnitOfWork, known: ConfigRow | None) -> tuple[int, int, int]:
+    """How often it was changed, when it was made and when it was changed last."""
+    return (known.revision + 1, known.created_at, _changed_at(uow, known)) if known else (1, uow.now_ms, uow.now_ms)
+
+
+def _changed_at(uow: UnitOfWork, row: ConfigRow) -> int:
+    return max(uow.now_ms, row.updated_at + 1)  # tells any two states apart
+
+
+def remove(uow: UnitOfWork, name: str, only_if: Sequence[str] | None = None) -> None:
     known = existing(uow.db, name)
+    preconditions.check(f"provider config {name}", _revision(known), only_if)
     _check_editable(uow, known, known.pair)
     users = nodes.on_config(uow.db, name, 0, 1)
     if users:
@@ -112,7 +121,6 @@ def record(db: Connection, row: ConfigRow) -> ConfigRecord:
         spec,
         row.bundle,
         owner,
-        row.revision,
         row.created_at,
         row.updated_at,
         labels,
@@ -182,8 +190,7 @@ def replace_owned(uow: UnitOfWork, owner: Node, emitted: Sequence[ProviderConfig
         if old is not None and old.pair == pair and _same(old, False, text, old.bundle):
             _take_back(uow, owner, old)
             continue
-        revision, created = (old.revision + 1, old.created_at) if old else (1, uow.now_ms)
-        row = ConfigRow(config.name, *pair, False, text, None, owner.id, revision, created, uow.now_ms)
+        row = ConfigRow(config.name, *pair, False, text, None, owner.id, *_marks(uow, old))
         catalog.save_config(uow.db, row)
         if old is not None:
             spread(uow, row, was_default=False)

@@ -27,6 +27,7 @@ from stdworker.engine.store.records import (
     AuditFilter,
     BindingDeclaration,
     Claim,
+    ConfigDeclaration,
     ConfigRecord,
     Declaration,
     Declared,
@@ -34,6 +35,7 @@ from stdworker.engine.store.records import (
     Edge,
     EventRecord,
     Explanation,
+    KindDeclaration,
     KindPolicy,
     KindRecord,
     Labels,
@@ -285,9 +287,12 @@ class Engine:
         """Release a resource from its quarantine and run what is due."""
         await self._batcher.call(verbs.UNQUARANTINE, (actor, ref))
 
-    async def roll_back(self, ref: Ref, generation: int, actor: str) -> int:
-        """Copy the spec of an earlier generation forward; answers the generation that the resource is at now."""
-        return await self._batcher.call(verbs.ROLL_BACK, (actor, ref, generation))  # type: ignore[no-any-return]
+    async def roll_back(self, ref: Ref, generation: int, actor: str, *, only_if: Sequence[str] | None = None) -> int:
+        """Copy the spec of an earlier generation forward; answers the generation that the resource is at now.
+
+        `only_if` as of a deletion.
+        """
+        return await self._batcher.call(verbs.ROLL_BACK, (actor, ref, generation, only_if))  # type: ignore[no-any-return]
 
     async def revisions(self, ref: Ref, *, limit: int = 100, cursor: str | None = None) -> Page:
         """A page of the specs that a resource has had, the live one first."""
@@ -315,15 +320,16 @@ class Engine:
         *,
         force: bool = False,
         labels: Labels = UNSET,
+        only_if: Sequence[str] | None = None,
         requeue: bool = True,
     ) -> tuple[str, KindRecord]:
         """Publish a kind version; answers created, configured or unchanged.
 
         `force` lets its schemas break those that were published, and records it. Resources of a version that
-        was published run again, unless `requeue` is false.
+        was published run again, unless `requeue` is false. `only_if` as of a deletion.
         """
         compared = await self.read(publish.compare, manifest)
-        argument = (actor, manifest, compared, force, requeue, labels)
+        argument = (actor, KindDeclaration(manifest, labels, force, only_if), compared, requeue)
         return await self._batcher.call(verbs.PUBLISH_KIND, argument)  # type: ignore[no-any-return]
 
     async def kinds(self) -> list[KindRecord]:
@@ -332,8 +338,9 @@ class Engine:
     async def kind(self, pair: KindVersion) -> KindRecord:
         return await self.read(readings.kind, pair)
 
-    async def delete_kind(self, pair: KindVersion, actor: str) -> None:
-        await self._batcher.call(verbs.DELETE_KIND, (actor, pair))
+    async def delete_kind(self, pair: KindVersion, actor: str, *, only_if: Sequence[str] | None = None) -> None:
+        """Raises Conflict while something uses it, and for another one than `only_if` asks for."""
+        await self._batcher.call(verbs.DELETE_KIND, (actor, pair, only_if))
 
     async def set_policy(
         self, pair: KindVersion, policy: KindPolicy, actor: str, *, fields: Collection[str] = KindPolicy.__slots__
@@ -342,23 +349,13 @@ class Engine:
         return await self._batcher.call(verbs.SET_POLICY, (actor, pair, policy, fields))  # type: ignore[no-any-return]
 
     async def put_config(
-        self,
-        name: str,
-        pair: KindVersion,
-        *,
-        is_default: bool,
-        spec: RawJson | None,
-        bundle: bytes | None,
-        actor: str,
-        labels: Labels = UNSET,
-        requeue: bool = True,
+        self, document: ConfigDeclaration, actor: str, *, requeue: bool = True
     ) -> tuple[str, ConfigRecord]:
         """Create or edit a provider config; answers created, configured or unchanged.
 
         What has the config runs again, unless `requeue` is false.
         """
-        argument = (actor, name, pair, is_default, spec, bundle, labels, requeue)
-        return await self._batcher.call(verbs.PUT_CONFIG, argument)  # type: ignore[no-any-return]
+        return await self._batcher.call(verbs.PUT_CONFIG, (actor, document, requeue))  # type: ignore[no-any-return]
 
     async def configs(self, *, pair: KindVersion | None = None, limit: int = 100, cursor: str | None = None) -> Page:
         return await self.read(readings.configs, pair, limit, cursor)
@@ -370,8 +367,9 @@ class Engine:
         """A config whose secrets are shown to someone; an event records it."""
         return await self._batcher.call(verbs.REVEAL_CONFIG, (actor, name))  # type: ignore[no-any-return]
 
-    async def delete_config(self, name: str, actor: str) -> None:
-        await self._batcher.call(verbs.DELETE_CONFIG, (actor, name))
+    async def delete_config(self, name: str, actor: str, *, only_if: Sequence[str] | None = None) -> None:
+        """Raises Conflict while a resource names it, and for another one than `only_if` asks for."""
+        await self._batcher.call(verbs.DELETE_CONFIG, (actor, name, only_if))
 
     async def put_binding(self, document: BindingDeclaration, actor: str) -> tuple[str, BindingRow]:
         """Create or edit a reactor binding; answers created, configured or unchanged."""
@@ -383,9 +381,9 @@ class Engine:
     async def binding(self, name: str) -> BindingRow:
         return await self.read(readings.binding, name)
 
-    async def delete_binding(self, name: str, actor: str) -> None:
-        """Nothing new is delivered for it; what waits is."""
-        await self._batcher.call(verbs.DELETE_BINDING, (actor, name))
+    async def delete_binding(self, name: str, actor: str, *, only_if: Sequence[str] | None = None) -> None:
+        """Nothing new is delivered for it; what waits is. `only_if` as of a config."""
+        await self._batcher.call(verbs.DELETE_BINDING, (actor, name, only_if))
 
     async def dead_letters(self, *, limit: int = 100, cursor: str | None = None) -> Page:
         """A page of the deliveries to reactors that were given up, the newest crossing first."""

@@ -54,7 +54,7 @@ def _alone(uow: UnitOfWork, declared: Declaration) -> Planned | RequestError:
 
 def _kind(uow: UnitOfWork, declared: KindDeclaration) -> Planned:
     known = {kind.pair: kind for kind in uow.kinds}
-    result, record = publish.publish(uow, declared.manifest, force=declared.force, labels=declared.labels)
+    result, record = publish.publish(uow, declared)
     uow.kinds = Kinds.read(uow.db, uow.kinds)
     before = known.get(record.pair)
     return Planned(result, _manifest(before.record()) if before else None, _manifest(record))
@@ -70,15 +70,7 @@ def _manifest(record: KindRecord) -> RawJson:
 def _config(uow: UnitOfWork, declared: ConfigDeclaration) -> Planned:
     known = catalog.config(uow.db, declared.name)
     before = configs.record(uow.db, known) if known else None
-    result, record = configs.put(
-        uow,
-        declared.name,
-        declared.pair,
-        is_default=declared.is_default,
-        spec=declared.spec,
-        bundle=declared.bundle,
-        labels=declared.labels,
-    )
+    result, record = configs.put(uow, declared)
     return Planned(result, _shown(before) if before else None, _shown(record))
 
 

@@ -8,13 +8,13 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from stdworker.engine.compatibility import breaks
-from stdworker.engine.reconcile import bindings, schedule
+from stdworker.engine.reconcile import bindings, preconditions, schedule
 from stdworker.engine.reconcile import labels as labels_of
 from stdworker.engine.reconcile.kinds import Kind, compile_schema, policy_text
 from stdworker.engine.reconcile.unit import Named, UnitOfWork
 from stdworker.engine.store import catalog
 from stdworker.engine.store.contract import Connection
-from stdworker.engine.store.records import UNSET, KindPolicy, KindRecord, Labels
+from stdworker.engine.store.records import KindDeclaration, KindPolicy, KindRecord
 from stdworker.engine.store.rows import KindRow
 from stdworker.errors import Conflict, Incompatible, Invalid, ManifestError, NotFound
 from stdworker.model.json_text import dumps
@@ -50,29 +50,24 @@ def compare(db: Connection, document: Mapping[str, Any]) -> Comparison | None:
 
 
 def publish(
-    uow: UnitOfWork,
-    document: Mapping[str, Any],
-    compared: Comparison | None = None,
-    *,
-    force: bool = False,
-    requeue: bool = True,
-    labels: Labels = UNSET,
+    uow: UnitOfWork, declared: KindDeclaration, compared: Comparison | None = None, requeue: bool = True
 ) -> tuple[str, KindRecord]:
     """Publish a kind version, or say that nothing changed; its policy seeds the live one once.
 
     `compared` saves comparing it in here. `requeue`: its resources run again.
 
     Raises Invalid with every violation; unless forced, Incompatible with all that its schemas break of those
-    that are published.
+    that are published; Conflict when it is another than was seen.
     """
-    manifest = _legal(document)
+    manifest = _legal(declared.manifest)
     known = uow.kinds.get(manifest.pair)
+    _check_revision(manifest.pair, known, declared.only_if)
     version = _content_version(manifest)
-    marks = labels_of.kept(labels, known.row.labels if known else "{}")
+    marks = labels_of.kept(declared.labels, known.row.labels if known else "{}")
     if known is not None and known.manifest_version == version and known.manifest.document() == manifest.document():
         return _relabel(uow, known, marks)
     broken = _broken(known, manifest, compared)
-    if broken and not force:
+    if broken and not declared.force:
         raise _incompatible(manifest.pair, broken)
     if manifest.reactor is not None:
         bindings.take_over(uow, manifest.pair)
@@ -87,6 +82,11 @@ def publish(
         uow.follow_up = True
     schedule.run_waiting(uow, [f"kind:{kind.pair}"])
     return "configured" if known else "created", kind.record()
+
+
+def _check_revision(pair: KindVersion, known: Kind | None, only_if: Sequence[str] | None) -> None:
+    if only_if is not None:
+        preconditions.check(f"kind {pair}", known.record().revision if known else None, only_if)
 
 
 def _relabel(uow: UnitOfWork, kind: Kind, labels: str) -> tuple[str, KindRecord]:
@@ -143,8 +143,8 @@ def set_policy(
     return kind.record()
 
 
-def delete(uow: UnitOfWork, pair: KindVersion) -> None:
-    existing(uow, pair)
+def delete(uow: UnitOfWork, pair: KindVersion, only_if: Sequence[str] | None = None) -> None:
+    _check_revision(pair, existing(uow, pair), only_if)
     if catalog.in_use(uow.db, pair):
         raise Conflict(f"{pair} has resources", hint="delete them, or move them to another version", code="kind_in_use")
     bindings.let_go(uow, pair, watched=True)

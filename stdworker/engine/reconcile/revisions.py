@@ -6,10 +6,11 @@ spec of the revision before them.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from operator import attrgetter
 
 from stdworker.engine.reconcile import present, schedule
-from stdworker.engine.reconcile.apply import check_appliable, check_spec
+from stdworker.engine.reconcile.apply import check_appliable, check_revision, check_spec
 from stdworker.engine.reconcile.unit import UnitOfWork
 from stdworker.engine.store import revisions
 from stdworker.engine.store.contract import Connection
@@ -20,13 +21,15 @@ from stdworker.model.json_text import equal
 from stdworker.model.resource import Ref
 
 
-def roll_back(uow: UnitOfWork, ref: Ref, generation: int) -> int:
+def roll_back(uow: UnitOfWork, ref: Ref, generation: int, only_if: Sequence[str] | None = None) -> int:
     """Give a resource the spec that it had at a generation, as a new one; answers the generation that it is at now.
 
     Version, labels and provider config stay, and a spec that is the live one changes nothing. Raises NotFound,
-    Conflict for what is owned or being deleted, Invalid when the schema that holds now refuses the spec.
+    Conflict for what is owned, being deleted or another than was seen, Invalid when the schema that holds now
+    refuses the spec.
     """
     node = uow.named(ref)
+    check_revision(node, only_if)
     check_appliable(uow, node)
     spec = _at(uow.db, node, generation).spec
     if equal((spec or "{}").encode(), (node.spec or "{}").encode()):

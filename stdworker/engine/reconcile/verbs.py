@@ -182,25 +182,9 @@ QUARANTINE = Verb("quarantine", _each(quarantine.freeze), alone=True)
 UNQUARANTINE = Verb("unquarantine", _each(quarantine.release), alone=True)
 ROLL_BACK = Verb("roll back", _each(revisions.roll_back), alone=True)
 OPERATE = Verb("operate", _each(operate.request), alone=True)
-PUBLISH_KIND = Verb(
-    "publish kind",
-    _each(
-        lambda uow, document, compared, force, requeue, labels: publish.publish(
-            uow, document, compared, force=force, requeue=requeue, labels=labels
-        )
-    ),
-    alone=True,
-)
+PUBLISH_KIND = Verb("publish kind", _each(publish.publish), alone=True)
 DELETE_KIND = Verb("delete kind", _each(publish.delete), alone=True)
 SET_POLICY = Verb("set policy", _each(publish.set_policy), alone=True)
-PUT_CONFIG = Verb(
-    "put config",
-    _each(
-        lambda uow, name, pair, is_default, spec, bundle, labels, requeue: configs.put(
-            uow, name, pair, is_default=is_default, spec=spec, bundle=bundle, labels=labels, requeue=requeue
-        )
-    ),
-    alone=True,
-)
+PUT_CONFIG = Verb("put config", _each(configs.put), alone=True)
 DELETE_CONFIG = Verb("delete config", _each(configs.remove), alone=True)
 REVEAL_CONFIG = Verb("reveal config", _each(configs.reveal), alone=True)

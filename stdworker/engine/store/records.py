@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, NamedTuple, TypeVar
 
 from stdworker.model.config import ProviderConfig
-from stdworker.model.json_text import RawJson
+from stdworker.model.json_text import RawJson, dumps
 from stdworker.model.kind import KindVersion, Phase, Stage, Transition, Trigger
 from stdworker.model.layers import Leaf
 from stdworker.model.outcome import Condition, Outcome
@@ -30,6 +31,8 @@ Labels = dict[str, str] | Unset | None
 """Labels as someone gives them: UNSET keeps those that are there, None takes them away."""
 
 _NO_CONFIG = ProviderConfig()
+
+REVISION_DIGITS = 32
 
 
 # ---- what workers are handed, and what comes back ----
@@ -186,8 +189,9 @@ class ResourceRecord:
         return revision(self.uid, self.updated_at_ms)
 
 
-def revision(uid: str, updated_at_ms: int) -> str:
-    return f"{uid}.{updated_at_ms}"
+def revision(identity: str, updated_at_ms: int) -> str:
+    """What tells two states of one thing apart; `updated_at_ms` rises with each change."""
+    return f"{identity}.{updated_at_ms}"
 
 
 @dataclass(slots=True)
@@ -283,6 +287,11 @@ class KindRecord:
     updated_at_ms: int
     labels: dict[str, str]
 
+    @property
+    def revision(self) -> str:
+        """Another one for another manifest or other labels; the live policy is none of its business."""
+        return hashlib.sha256(self.manifest + dumps(sorted(self.labels.items()))).hexdigest()[:REVISION_DIGITS]
+
 
 @dataclass(slots=True)
 class ConfigRecord:
@@ -294,10 +303,14 @@ class ConfigRecord:
     spec: RawJson | None
     bundle: bytes | None
     owner: Ref | None
-    revision: int
     created_at_ms: int
     updated_at_ms: int
     labels: dict[str, str]
+
+    @property
+    def revision(self) -> str:
+        """Another one after each change."""
+        return revision(self.name, self.updated_at_ms)
 
 
 @dataclass(frozen=True, slots=True)
@@ -409,6 +422,8 @@ class KindDeclaration:
     manifest: Mapping[str, Any]
     labels: Labels = UNSET
     force: bool = False
+    only_if: Sequence[str] | None = None
+    """Revisions of which the published one must have one; none given is any, as long as it is there."""
 
 
 @dataclass(slots=True)
@@ -421,6 +436,8 @@ class ConfigDeclaration:
     spec: RawJson | None = None
     bundle: bytes | None = None
     labels: Labels = UNSET
+    only_if: Sequence[str] | None = None
+    """Revisions of which the stored config must have one; none given is any, as long as it is there."""
 
 
 @dataclass(slots=True)
@@ -436,6 +453,8 @@ class BindingDeclaration:
     label_match: dict[str, str] = field(default_factory=dict)
     enabled: bool = True
     labels: Labels = UNSET
+    only_if: Sequence[str] | None = None
+    """As of a config."""
 
 
 Declaration = KindDeclaration | ConfigDeclaration | BindingDeclaration | ApplyDocument

@@ -7,7 +7,7 @@ import pytest
 
 from stdworker.engine.reconcile import Engine, EngineOptions
 from stdworker.engine.store import events
-from stdworker.engine.store.records import ApplyDocument, AuditFilter, Settlement, Want
+from stdworker.engine.store.records import ApplyDocument, AuditFilter, ConfigDeclaration, Settlement, Want
 from stdworker.errors import RequestError
 from stdworker.model.kind import KindVersion
 from stdworker.model.outcome import Outcome
@@ -101,7 +101,7 @@ def test_pruning_goes_on_where_it_ended_a_piece_at_a_time(db):
 def test_events_of_a_resource_are_not_those_of_a_config_of_its_name(database_url):
     async def scenario(engine: Engine) -> None:
         await apply(engine, "bob", "a")
-        await engine.put_config("a", KindVersion("leaf"), is_default=False, spec=None, bundle=None, actor="eve")
+        await engine.put_config(ConfigDeclaration("a", KindVersion("leaf")), "eve")
         assert [event.type for event in await engine.events(Ref("leaf", "a"))] == ["Created"]
         assert await told(engine, name="a") == [("Created", "a", "bob"), ("ConfigCreated", "a", "eve")]
         assert [event.ref for event in await engine.events()] == [None, Ref("leaf", "a"), None]

@@ -2,6 +2,7 @@
 
 import asyncio
 import hashlib
+from dataclasses import replace
 
 import pytest
 
@@ -45,9 +46,9 @@ def leaf(name, spec=b"{}", **more):
 
 def test_kinds_and_configs_keep_the_labels_that_are_not_given(with_engine):
     async def scenario(engine: Engine) -> None:
-        config = {"is_default": True, "spec": RawJson(b"{}"), "bundle": None, "actor": "ada"}
+        config = ConfigDeclaration("c", PAIR, is_default=True, spec=RawJson(b"{}"))
         assert (await engine.publish_kind(LEAF, "ada", labels={"a": "1"}))[0] == "created"
-        assert (await engine.put_config("c", PAIR, **config, labels={"a": "1"}))[0] == "created"
+        assert (await engine.put_config(replace(config, labels={"a": "1"}), "ada"))[0] == "created"
         for labels, result, expected in (
             ({"a": "1"}, "unchanged", {"a": "1"}),
             ({"b": "2"}, "configured", {"b": "2"}),
@@ -55,13 +56,14 @@ def test_kinds_and_configs_keep_the_labels_that_are_not_given(with_engine):
         ):
             told, kind = await engine.publish_kind(LEAF, "ada", labels=labels)
             assert (told, kind.labels) == (result, expected)
-            told, stored = await engine.put_config("c", PAIR, **config, labels=labels)
+            told, stored = await engine.put_config(replace(config, labels=labels), "ada")
             assert (told, stored.labels) == (result, expected)
         await engine.publish_kind(LEAF, "ada", labels={"kept": "1"})
         assert (await engine.publish_kind(LEAF, "ada"))[0] == "unchanged"
         assert (await engine.publish_kind(LEAF | {"description": "Other."}, "ada"))[1].labels == {"kept": "1"}
-        await engine.put_config("c", PAIR, **config, labels={"kept": "1"})
-        assert (await engine.put_config("c", PAIR, **config | {"spec": RawJson(b'{"x":1}')}))[1].labels == {"kept": "1"}
+        await engine.put_config(replace(config, labels={"kept": "1"}), "ada")
+        _, stored = await engine.put_config(replace(config, spec=RawJson(b'{"x":1}')), "ada")
+        assert stored.labels == {"kept": "1"}
 
     with_engine(scenario)
 
@@ -69,14 +71,12 @@ def test_kinds_and_configs_keep_the_labels_that_are_not_given(with_engine):
 def test_labels_alone_run_nothing_again(with_engine):
     async def scenario(engine: Engine) -> None:
         _, before = await engine.publish_kind(LEAF, "ada")
-        _, stored = await engine.put_config("c", PAIR, is_default=True, spec=None, bundle=None, actor="ada")
+        config = ConfigDeclaration("c", PAIR, is_default=True)
+        await engine.put_config(config, "ada")
         revisions = await engine.default_configs([PAIR])
         await engine.publish_kind(LEAF, "ada", labels={"a": "1"})
-        _, labelled = await engine.put_config(
-            "c", PAIR, is_default=True, spec=None, bundle=None, actor="ada", labels={"a": "1"}
-        )
+        await engine.put_config(replace(config, labels={"a": "1"}), "ada")
         assert (await engine.kind(PAIR)).manifest_version == before.manifest_version
-        assert labelled.revision == stored.revision
         assert await engine.default_configs([PAIR]) == revisions
         told = [event.type for event in await engine.events()]
         assert told == ["KindPublished", "ConfigCreated", "KindLabelsChanged", "ConfigLabelsChanged"]

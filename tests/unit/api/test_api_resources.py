@@ -286,3 +286,14 @@ async def test_a_settled_resource_is_not_sent_again_to_who_has_it(api, leaf, wor
     for header in (seen, f"W/{seen}", f'"other", {seen}', "*"):
         known = await api.get("/resources/leaf/a", headers={"if-none-match": header})
         assert (known.status_code, known.content, known.headers["etag"]) == (304, b"", seen)
+
+
+async def test_a_rollback_asks_for_the_resource_that_was_seen_too(api, leaf):
+    body = {"kind": "leaf", "kind_version": 1, "name": "a"}
+    seen = (await api.post("/resources", json={**body, "spec": {"size": 1}})).headers["etag"]
+    now = (await api.post("/resources", json={**body, "spec": {"size": 2}})).headers["etag"]
+    late = await api.post("/resources/leaf/a/rollback", json={"generation": 1}, headers={"if-match": seen})
+    assert (late.status_code, late.json()["type"]) == (412, "urn:converge:problem:precondition")
+    assert (await api.get("/resources/leaf/a")).json()["spec"] == {"size": 2}
+    done = await api.post("/resources/leaf/a/rollback", json={"generation": 1}, headers={"if-match": now})
+    assert done.json() == {"generation": 3}

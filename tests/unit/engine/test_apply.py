@@ -2,7 +2,7 @@
 
 import pytest
 
-from stdworker.engine.store.records import ApplyDocument
+from stdworker.engine.store.records import ApplyDocument, ConfigDeclaration
 from stdworker.errors import Conflict, Invalid, NotFound
 from stdworker.model.json_text import RawJson, dumps
 from stdworker.model.kind import KindVersion
@@ -204,8 +204,8 @@ def test_a_number_beyond_64_bits_is_validated_exactly(world):
 
 
 def config(world, name, kind="leaf", **more):
-    arguments = {"is_default": False, "spec": RawJson(b'{"x":1}'), "bundle": None, "actor": "test", **more}
-    return world.do(world.engine.put_config(name, KindVersion(kind), **arguments))
+    declared = ConfigDeclaration(name, KindVersion(kind), **{"spec": RawJson(b'{"x":1}'), **more})
+    return world.do(world.engine.put_config(declared, "test"))
 
 
 def test_the_conditions_synced_and_ready_are_always_there_and_their_times_move_when_they_flip(leaf):

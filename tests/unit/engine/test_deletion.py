@@ -2,7 +2,7 @@
 
 import pytest
 
-from stdworker.engine.store.records import KindPolicy
+from stdworker.engine.store.records import ConfigDeclaration, KindPolicy
 from stdworker.errors import Conflict, Retry, Terminal
 from stdworker.model.kind import KindVersion, Stage
 from stdworker.model.outcome import Outcome
@@ -192,8 +192,8 @@ def test_a_task_that_fails_while_its_resource_is_deleted_is_not_a_failed_teardow
 
 def test_an_edit_of_the_config_tries_a_failed_teardown_again_at_once(vm):
     torn_down(vm, 1, terminal=True)
-    put = vm.engine.put_config
-    vm.do(put("d", KindVersion("vm"), is_default=True, spec=None, bundle=b"1", actor="test"))
+    default = ConfigDeclaration("d", KindVersion("vm"), is_default=True, bundle=b"1")
+    vm.do(vm.engine.put_config(default, "test"))
     assert vm.work() == ["delete vm/v"]
     assert not vm.exists("vm/v")
 
@@ -203,8 +203,8 @@ def test_an_edit_of_the_config_while_the_teardown_runs_counts_for_the_next_attem
     vm.work()
     vm.delete("vm/v")
     claim = vm.claim_one()
-    put = vm.engine.put_config
-    vm.do(put("d", KindVersion("vm"), is_default=True, spec=None, bundle=b"1", actor="test"))
+    default = ConfigDeclaration("d", KindVersion("vm"), is_default=True, bundle=b"1")
+    vm.do(vm.engine.put_config(default, "test"))
     vm.rest()
     vm.settle(claim, error="wrong password", terminal=True)
     assert vm.claim_one().stage == Stage.DELETE
@@ -216,8 +216,8 @@ def test_neither_an_edit_nor_a_reconcile_runs_an_owners_teardown_before_its_chil
     vm.work()
     vm.delete("stack/s")
     vm.again("stack/s")
-    put = vm.engine.put_config
-    vm.do(put("d", KindVersion("stack"), is_default=True, spec=None, bundle=b"1", actor="test"))
+    default = ConfigDeclaration("d", KindVersion("stack"), is_default=True, bundle=b"1")
+    vm.do(vm.engine.put_config(default, "test"))
     vm.rest()
     assert vm.work() == ["delete vm/a", "delete stack/s"]
 

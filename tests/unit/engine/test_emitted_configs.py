@@ -2,6 +2,7 @@
 
 import pytest
 
+from stdworker.engine.store.records import ConfigDeclaration
 from stdworker.errors import Conflict
 from stdworker.model.config import ProviderConfigSpec
 from stdworker.model.json_text import RawJson
@@ -50,10 +51,7 @@ def stored(world):
 
 
 def put(world, name, spec=b"{}", kind="leaf"):
-    call = world.engine.put_config(
-        name, KindVersion(kind), is_default=False, spec=RawJson(spec), bundle=None, actor="ada"
-    )
-    return world.do(call)[0]
+    return world.do(world.engine.put_config(ConfigDeclaration(name, KindVersion(kind), spec=RawJson(spec)), "ada"))[0]
 
 
 # ---- owned and selected ----

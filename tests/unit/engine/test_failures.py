@@ -6,7 +6,7 @@ from stdworker.engine.reconcile import Engine
 from stdworker.engine.reconcile.batcher import Batcher
 from stdworker.engine.reconcile.retry import delay_ms
 from stdworker.engine.reconcile.ticks import Reaper
-from stdworker.engine.store.records import Settlement
+from stdworker.engine.store.records import ConfigDeclaration, Settlement
 from stdworker.engine.store.tasks import LeaseRow
 from stdworker.errors import Retry, Terminal
 from stdworker.model.kind import KindVersion
@@ -138,7 +138,7 @@ def test_a_terminal_failure_runs_once_more_when_a_config_of_its_kind_changes(lea
     leaf.on("leaf", failing(Terminal("bad credentials")))
     leaf.work()
     leaf.on("leaf", lambda claim: Outcome())
-    leaf.do(leaf.engine.put_config("c", KindVersion("leaf"), is_default=True, spec=None, bundle=b"key", actor="test"))
+    leaf.do(leaf.engine.put_config(ConfigDeclaration("c", KindVersion("leaf"), is_default=True, bundle=b"key"), "test"))
     assert leaf.work() == ["work leaf/a"]
     assert leaf.phase("leaf/a") == "Ready"
 

@@ -3,7 +3,7 @@
 import pytest
 
 from stdworker.engine.reconcile.batcher import Batcher
-from stdworker.engine.store.records import Settlement
+from stdworker.engine.store.records import ConfigDeclaration, Settlement
 from stdworker.errors import Retry, Terminal
 from stdworker.model.json_text import RawJson, join_members
 from stdworker.model.kind import KindVersion
@@ -319,8 +319,8 @@ def misfit(world):
 
 
 def edit_config(world):
-    put = world.engine.put_config
-    world.do(put("d", KindVersion("vm"), is_default=True, spec=None, bundle=b"1", actor="test"))
+    default = ConfigDeclaration("d", KindVersion("vm"), is_default=True, bundle=b"1")
+    world.do(world.engine.put_config(default, "test"))
 
 
 @pytest.mark.parametrize("ask", [lambda world: world.again("vm/v"), edit_config, lambda world: world.again("net/n")])

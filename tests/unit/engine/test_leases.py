@@ -2,7 +2,7 @@
 
 import pytest
 
-from stdworker.engine.store.records import KindPolicy, Settlement
+from stdworker.engine.store.records import ConfigDeclaration, KindPolicy, Settlement
 from stdworker.model.kind import KindVersion, Stage
 from stdworker.model.outcome import Outcome
 from stdworker.model.task import Lease
@@ -227,7 +227,7 @@ def test_wants_of_several_workers_share_what_there_is(world):
 
 def test_a_request_while_the_task_is_leased_runs_it_once_more(leaf):
     claim = leaf.claim_one()
-    leaf.do(leaf.engine.put_config("d", KindVersion("leaf"), is_default=True, spec=None, bundle=b"x", actor="test"))
+    leaf.do(leaf.engine.put_config(ConfigDeclaration("d", KindVersion("leaf"), is_default=True, bundle=b"x"), "test"))
     leaf.rest()
     assert leaf.settle(claim)
     assert leaf.phase("leaf/a") == "Ready"

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
 
 from stdworker.engine.reconcile.interval import JITTER
-from stdworker.engine.store.records import BindingDeclaration, KindPolicy, Want
+from stdworker.engine.store.records import BindingDeclaration, ConfigDeclaration, KindPolicy, Want
 from stdworker.errors import Conflict, NotFound
 from stdworker.model.kind import KindVersion, Phase, Stage, Transition
 from stdworker.model.outcome import Condition, Outcome
@@ -180,8 +180,8 @@ class Machine(RuleBasedStateMachine):
         self.put_config(name, str(number))
 
     def put_config(self, name, bundle):
-        put = self.world.engine.put_config
-        self.world.do(put(name, LEAF, is_default=name == "d", spec=None, bundle=bundle.encode(), actor="t"))
+        declared = ConfigDeclaration(name, LEAF, is_default=name == "d", bundle=bundle.encode())
+        self.world.do(self.world.engine.put_config(declared, "t"))
 
     @rule(number=numbers)
     def publish_anew(self, number):

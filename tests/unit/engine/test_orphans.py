@@ -3,7 +3,7 @@
 import pytest
 
 from stdworker.engine.reconcile.batcher import Batcher
-from stdworker.engine.store.records import KindPolicy, Settlement
+from stdworker.engine.store.records import ConfigDeclaration, KindPolicy, Settlement
 from stdworker.errors import Conflict, Terminal
 from stdworker.model.kind import KindVersion
 from stdworker.model.outcome import Condition, Outcome
@@ -90,8 +90,8 @@ def test_composing_again_without_it_does_not_prolong_the_grace(orphan):
 def test_nothing_of_an_orphan_runs_and_what_was_asked_for_runs_when_it_is_adopted(orphan):
     orphan.again("leaf/a")
     assert orphan.work() == []
-    put = orphan.engine.put_config
-    orphan.do(put("d", KindVersion("leaf"), is_default=True, spec=None, bundle=b"1", actor="t"))
+    default = ConfigDeclaration("d", KindVersion("leaf"), is_default=True, bundle=b"1")
+    orphan.do(orphan.engine.put_config(default, "t"))
     assert orphan.work() == ["work leaf/b"]
     assert adopt(orphan) == ["compose group/g", "work leaf/a"]
     assert orphan.phase("leaf/a") == "Ready"

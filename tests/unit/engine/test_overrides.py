@@ -2,6 +2,7 @@
 
 import pytest
 
+from stdworker.engine.store.records import ConfigDeclaration
 from stdworker.model.json_text import RawJson
 from stdworker.model.kind import KindVersion
 
@@ -11,10 +12,7 @@ SCHEMA = {"required": ["region"], "properties": {"region": {"type": "string"}, "
 
 
 def put(world, name, spec, *, is_default=False):
-    call = world.engine.put_config(
-        name, KindVersion("leaf"), is_default=is_default, spec=RawJson(spec), bundle=None, actor="t"
-    )
-    world.do(call)
+    world.do(world.engine.put_config(ConfigDeclaration(name, KindVersion("leaf"), is_default, RawJson(spec)), "t"))
 
 
 @pytest.fixture

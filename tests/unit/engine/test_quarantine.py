@@ -2,6 +2,7 @@
 
 import pytest
 
+from stdworker.engine.store.records import ConfigDeclaration
 from stdworker.errors import Conflict, NotFound
 from stdworker.model.kind import Stage
 from stdworker.model.outcome import Outcome
@@ -134,7 +135,7 @@ def test_a_config_edit_and_a_request_to_run_wait_for_the_release(world):
     world.apply("leaf", "a")
     world.work()
     freeze(world, "leaf/a")
-    world.do(world.engine.put_config("c", world.pairs[0], is_default=True, spec=None, bundle=b"x", actor="ada"))
+    world.do(world.engine.put_config(ConfigDeclaration("c", world.pairs[0], is_default=True, bundle=b"x"), "ada"))
     assert world.work() == []
     release(world, "leaf/a")
     assert world.work() == ["work leaf/a"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from stdworker.engine.reconcile.deliver import ATTEMPTS_MAX
-from stdworker.engine.store.records import ApplyDocument, BindingDeclaration, KindPolicy
+from stdworker.engine.store.records import ApplyDocument, BindingDeclaration, ConfigDeclaration, KindPolicy
 from stdworker.errors import Conflict, Invalid, NotFound, Retry, Terminal
 from stdworker.model.kind import KindVersion, Stage, Transition, Trigger
 from stdworker.model.outcome import Condition, Outcome
@@ -98,7 +98,7 @@ def test_each_generation_that_is_synced_is_told_and_no_resync_at_the_same_one(wa
     watched.work()
     watched.apply("leaf", "a", {"n": 2})
     watched.work()
-    put = watched.engine.put_config("d", KindVersion("leaf"), is_default=True, spec=None, bundle=b"x", actor="t")
+    put = watched.engine.put_config(ConfigDeclaration("d", KindVersion("leaf"), is_default=True, bundle=b"x"), "t")
     watched.do(put)
     assert "work leaf/a" in watched.work()
     assert [claim.resource.generation for claim in told.claims] == [1, 2]

@@ -6,7 +6,7 @@ import pytest
 
 from stdworker.engine.reconcile import interval, resync
 from stdworker.engine.store import nodes
-from stdworker.engine.store.records import KindPolicy
+from stdworker.engine.store.records import ConfigDeclaration, KindPolicy
 from stdworker.errors import Retry, Terminal
 from stdworker.model.kind import KindVersion, Stage
 from stdworker.model.outcome import Condition, Outcome
@@ -111,8 +111,8 @@ def test_a_failed_resource_is_not_resynced_until_it_has_succeeded(leaf):
 
 def test_a_resource_that_fails_after_it_was_synced_is_not_resynced(leaf):
     leaf.on("leaf", fail_with(Terminal("no")))
-    put = leaf.engine.put_config
-    leaf.do(put("d", KindVersion("leaf"), is_default=True, spec=None, bundle=b"1", actor="t"))
+    default = ConfigDeclaration("d", KindVersion("leaf"), is_default=True, bundle=b"1")
+    leaf.do(leaf.engine.put_config(default, "t"))
     assert leaf.work() == ["work leaf/a"]
     later(leaf)
     assert (leaf.work(), leaf.phase("leaf/a")) == ([], "Failed")

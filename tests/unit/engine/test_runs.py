@@ -2,7 +2,7 @@
 
 import pytest
 
-from stdworker.engine.store.records import KindPolicy
+from stdworker.engine.store.records import ConfigDeclaration, KindPolicy
 from stdworker.errors import Conflict, Invalid, NotFound
 from stdworker.model.json_text import RawJson
 from stdworker.model.kind import KindVersion, Stage
@@ -17,8 +17,8 @@ AGAIN = {"name": "again", "trigger": "childrenSettled", "emits": ["children", "e
 
 
 def put_default(world, kind="leaf", spec=b'{"x":1}', name="d", **more):
-    arguments = {"is_default": True, "spec": RawJson(spec) if spec else None, "bundle": None, "actor": "t", **more}
-    result, record = world.do(world.engine.put_config(name, KindVersion(kind), **arguments))
+    declared = {"is_default": True, "spec": RawJson(spec) if spec else None, **more}
+    result, record = world.do(world.engine.put_config(ConfigDeclaration(name, KindVersion(kind), **declared), "t"))
     world.rest()
     return result, record
 

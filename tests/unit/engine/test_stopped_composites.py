@@ -2,6 +2,7 @@
 
 import pytest
 
+from stdworker.engine.store.records import ConfigDeclaration
 from stdworker.errors import Terminal
 from stdworker.model.kind import KindVersion
 from stdworker.model.outcome import Outcome
@@ -47,8 +48,8 @@ def test_work_that_fails_when_it_is_repeated_is_not_made_up_for_either(group):
     group.group("g", ["leaf/a"])
     group.work()
     group.on("group", fail)
-    put = group.engine.put_config
-    group.do(put("d", KindVersion("group"), is_default=True, spec=None, bundle=b"1", actor="test"))
+    default = ConfigDeclaration("d", KindVersion("group"), is_default=True, bundle=b"1")
+    group.do(group.engine.put_config(default, "test"))
     group.work()
     group.again("leaf/a")
     assert group.work() == ["work leaf/a", "compose group/g"]
@@ -173,8 +174,8 @@ def test_what_someone_asks_for_while_the_work_fails_for_good_is_run(group, asked
     if asked == "reconcile":
         group.again("group/g")
     else:
-        put = group.engine.put_config
-        group.do(put("d", KindVersion("group"), is_default=True, spec=None, bundle=b"1", actor="test"))
+        default = ConfigDeclaration("d", KindVersion("group"), is_default=True, bundle=b"1")
+        group.do(group.engine.put_config(default, "test"))
         group.rest()
     group.settle(running, error="no", terminal=True)
     assert "work group/g" in group.work()

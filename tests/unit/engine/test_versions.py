@@ -2,7 +2,7 @@
 
 import pytest
 
-from stdworker.engine.store.records import KindPolicy
+from stdworker.engine.store.records import ConfigDeclaration, KindPolicy
 from stdworker.errors import Conflict, Invalid
 from stdworker.model.config import ProviderConfigSpec
 from stdworker.model.json_text import RawJson
@@ -26,10 +26,7 @@ def vm(world):
 
 
 def config(world, name, version=1):
-    put = world.engine.put_config(
-        name, KindVersion("vm", version), is_default=False, spec=RawJson(b"{}"), bundle=None, actor="t"
-    )
-    world.do(put)
+    world.do(world.engine.put_config(ConfigDeclaration(name, KindVersion("vm", version), spec=RawJson(b"{}")), "t"))
 
 
 def policy(world, pair, **members):
@@ -245,10 +242,7 @@ def test_a_manifest_is_published_without_running_its_resources_again_if_so_asked
 @pytest.mark.parametrize("is_default", [True, False])
 def test_a_config_is_edited_without_running_its_resources_again_if_so_asked(vm, is_default):
     def put(spec, **more):
-        put = vm.engine.put_config(
-            "c", KindVersion("vm"), is_default=is_default, spec=spec, bundle=None, actor="t", **more
-        )
-        return vm.do(put)
+        return vm.do(vm.engine.put_config(ConfigDeclaration("c", KindVersion("vm"), is_default, spec), "t", **more))
 
     put(RawJson(b'{"settings":1}'))
     if not is_default:

@@ -3,7 +3,7 @@
 import pytest
 
 from stdworker.cli.explain_layers import explain_layers
-from stdworker.engine.store.records import MemberRecord, ServedRecord, WorkerRecord
+from stdworker.engine.store.records import ConfigDeclaration, MemberRecord, ServedRecord, WorkerRecord
 from stdworker.errors import NotFound, Retry, Terminal
 from stdworker.model.json_text import dumps
 from stdworker.model.kind import KindVersion, Stage
@@ -365,7 +365,7 @@ def test_what_the_engine_has_not_looked_at_yet_is_told_as_that(world):
 
 
 def config(world, name, spec, *, is_default=False):
-    world.do(world.engine.put_config(name, LEAF, is_default=is_default, spec=dumps(spec), bundle=None, actor="ada"))
+    world.do(world.engine.put_config(ConfigDeclaration(name, LEAF, is_default, dumps(spec)), "ada"))
 
 
 def test_the_config_is_told_leaf_by_leaf_with_its_layers_and_without_secrets(world):
