@@ -41,6 +41,7 @@ INSERT INTO queue (id, resource_id, kind, kind_version, position, held, reasons,
   SELECT id * 4, id, kind, 1, id, false, 1, 0, 0, 0, 0, '[]', 0, 0, false, 0, '',
     CASE WHEN id % 107 = 0 THEN 'b' END, CASE WHEN id % 107 = 0 THEN 't' END
   FROM resources WHERE id % 11 = 0;
+INSERT INTO kinds SELECT 'kind' || i, 1, '{{}}', 1, '{{}}', 1 FROM generate_series(0, 19) i;
 INSERT INTO edges SELECT id, id + 1, owner_id, '[]' FROM resources WHERE id % 10 BETWEEN 1 AND 8;
 INSERT INTO events SELECT i, 'kind' || i % 20, 'name-' || i, 'uid-' || i, 'Created', '', '', 'me', '{{}}', i, i % 10 = 0
   FROM generate_series(1, {RESOURCES}) i;
@@ -145,6 +146,10 @@ FILTERS = {
     "all": ResourceFilter(),
     "of a kind": ResourceFilter(kinds=["kind3"]),
     "of a version": ResourceFilter(pairs=[LEAF]),
+    "of two kinds": ResourceFilter(kinds=["kind3", "kind4"]),
+    "ready ones of a kind": ResourceFilter(kinds=["kind4"], phases=[Phase.READY]),
+    "failed ones of a kind": ResourceFilter(kinds=["kind4"], phases=[Phase.FAILED]),
+    "of a kind with a label": ResourceFilter(kinds=["kind4"], labels={"app": "a7"}),
     "failed ones, of which there are none": ResourceFilter(phases=[Phase.FAILED]),
     "reconciling ones": ResourceFilter(phases=[Phase.RECONCILING]),
     "failed and degraded ones": ResourceFilter(phases=[Phase.FAILED, Phase.DEGRADED]),

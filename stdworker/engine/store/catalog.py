@@ -122,6 +122,12 @@ def pairs(db: Connection) -> list[KindVersion]:
     return [KindVersion(*row) for row in db.fetch("SELECT kind, kind_version FROM kinds")]
 
 
+def versions(db: Connection, kinds: Sequence[str]) -> set[KindVersion]:
+    """The published versions of some kinds."""
+    statement = "SELECT kind, kind_version FROM kinds WHERE kind IN (SELECT * FROM NAMES(kinds))"
+    return {KindVersion(*row) for row in db.fetch(statement, kinds=list(kinds))}
+
+
 def bump_default(db: Connection, pair: KindVersion) -> None:
     """A default config was edited: raise the pair's revision."""
     db.run(_BUMP, **pair._asdict())

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
+from stdworker.engine.store import catalog
 from stdworker.engine.store.contract import Connection, Row
 from stdworker.engine.store.records import ResourceFilter
 from stdworker.engine.store.rows import (
@@ -18,8 +20,10 @@ from stdworker.engine.store.rows import (
 )
 from stdworker.engine.store.sql import selected
 from stdworker.engine.store.tasks import SHOWN, Ready
-from stdworker.model.kind import Phase
+from stdworker.model.kind import KindVersion, Phase
 from stdworker.model.resource import Ref
+
+PAIRS_MAX = 64  # that one list looks at one by one
 
 _TASK_OF = (
     f"q.id = n.id * {ROWS_PER_RESOURCE} + CASE WHEN n.deletion_requested_at IS NULL THEN {RECONCILE} ELSE {DELETE} END"
@@ -82,14 +86,40 @@ def get_uids(db: Connection, uids: Collection[str]) -> list[Seen]:
 
 def find(db: Connection, where: ResourceFilter, limit: int, before: int | None) -> list[Seen]:
     """Newest first; `before` is the id where the last page ended."""
-    terms, parameters = _conditions(where)
+    pairs = _few_pairs(db, where)
+    terms, parameters = _conditions(where if pairs is None else replace(where, kinds=(), pairs=()))
     if before is not None:
         terms.append("n.id < :before")
         parameters["before"] = before
-    only = f"WHERE {' AND '.join(terms)} " if terms else ""
-    page = f"SELECT n.id {_WITH_OWNER} {only}ORDER BY n.id DESC LIMIT :limit"  # narrow: it may have to sort them all
+    if pairs is None:
+        page = _page(terms)
+    else:
+        parts = []
+        for i, pair in enumerate(pairs):
+            parts.append(f"SELECT * FROM ({_page([f'n.kind = :k{i}', f'n.kind_version = :w{i}', *terms])}) AS page{i}")
+            parameters.update({f"k{i}": pair.kind, f"w{i}": pair.version})
+        page = f"{' UNION ALL '.join(parts)} ORDER BY 1 DESC LIMIT :limit"
     statement = f"{_SEEN} WHERE n.id IN ({page}) ORDER BY n.id DESC"
-    return [_seen(row) for row in db.fetch(statement, limit=limit, **parameters)]
+    return [_seen(row) for row in db.fetch(statement, limit=limit, **parameters)] if pairs != [] else []
+
+
+def _page(terms: Sequence[str]) -> str:
+    """Ids alone: it may have to sort all that it finds."""
+    only = f"WHERE {' AND '.join(terms)} " if terms else ""
+    return f"SELECT n.id {_WITH_OWNER} {only}ORDER BY n.id DESC LIMIT :limit"
+
+
+def _few_pairs(db: Connection, where: ResourceFilter) -> list[KindVersion] | None:
+    """The kind versions to look at one by one, each newest first out of its index.
+
+    None where another way is shorter: few resources are not Ready, of an owner, or have a label.
+    """
+    by_kind = where.kinds or where.pairs
+    if not by_kind or where.owners or where.labels or (where.phases and Phase.READY not in where.phases):
+        return None
+    pairs = set(where.pairs) or catalog.versions(db, where.kinds)
+    found = sorted(pair for pair in pairs if not where.kinds or pair.kind in where.kinds)
+    return found if len(found) <= PAIRS_MAX else None
 
 
 def culprits(db: Connection, owner_ids: Collection[int], limit: int) -> list[Culprit]:

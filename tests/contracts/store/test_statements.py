@@ -113,6 +113,11 @@ def test_labels_are_replaced_and_found(db):
         ({"kinds": ["leaf"]}, "dcba"),
         ({"kinds": ["leaf", "none"]}, "dcba"),
         ({"kinds": ["none"]}, ""),
+        ({"pairs": [LEAF]}, "cba"),
+        ({"pairs": [KindVersion("leaf", 2), LEAF]}, "dcba"),
+        ({"pairs": [LEAF], "kinds": ["leaf"]}, "cba"),
+        ({"pairs": [LEAF], "kinds": ["none"]}, ""),
+        ({"kinds": ["leaf"], "roots_only": True}, "da"),
         ({"phases": [Phase.DELETING]}, "ca"),
         ({"phases": [Phase.DELETING, Phase.FAILED]}, "dca"),
         ({"kinds": ["leaf"], "phases": [Phase.FAILED]}, "d"),
@@ -121,10 +126,12 @@ def test_labels_are_replaced_and_found(db):
     ],
 )
 def test_pages_of_what_is_looked_for_come_newest_first(db, where, names):
+    for version in (1, 2):
+        catalog.save_kind(db, KindRow("leaf", version, "{}", 1, "{}", 1))
     [a] = add(db, "a", deletion_requested_at=1)
     add(db, "b", owner_id=a.id)
     add(db, "c", owner_id=a.id, deletion_requested_at=1)
-    add(db, "d", failure_gen=1)
+    add(db, "d", failure_gen=1, kind_version=2)
 
     found, before = [], None
     while page := lists.find(db, ResourceFilter(**where), 1, before):
