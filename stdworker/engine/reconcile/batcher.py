@@ -15,7 +15,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from stdworker.engine.reconcile.clock import Clock
 from stdworker.engine.reconcile.closing import Closing
@@ -36,12 +36,12 @@ BATCH_WEIGHT_MAX = 4_000
 RACES_MAX = 8
 RACE_PAUSE_SECONDS = 0.005
 
-Run = Callable[[UnitOfWork, list[Any]], Sequence[Any]]
+A = TypeVar("A")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Verb:
-    """Something that the engine does in a transaction.
+class Verb(Generic[A]):
+    """Something that the engine does in a transaction; a call of it is answered with an A.
 
     `run` takes the arguments of all calls that are made together and answers each. Verbs of one transaction
     run in the order of `rank`. `alone`: each call has a transaction of its own; `dry`: which is undone. `by_actor`:
@@ -49,7 +49,7 @@ class Verb:
     """
 
     name: str
-    run: Run
+    run: Callable[[UnitOfWork, list[Any]], Sequence[A]]
     rank: int = 0
     alone: bool = False
     dry: bool = False
@@ -62,7 +62,7 @@ class Verb:
 
 @dataclass(slots=True)
 class Call:
-    verb: Verb
+    verb: Verb[Any]
     argument: Any
     weight: int
     answer: asyncio.Future[Any] | None
@@ -74,7 +74,7 @@ class Batcher:
     clock: Clock
     options: EngineOptions
     watches: Watches
-    follow_up: Verb
+    follow_up: Verb[bool]
     source: str
     """Marks what this engine announces, so that it does not listen to itself."""
     health: Health = field(default_factory=Health)
@@ -119,8 +119,8 @@ class Batcher:
         for thread in self._threads:
             thread.join()
 
-    async def call(self, verb: Verb, argument: Any, weight: int = 1) -> Any:
-        answer = self._loop.create_future()
+    async def call(self, verb: Verb[A], argument: Any, weight: int = 1) -> A:
+        answer: asyncio.Future[A] = self._loop.create_future()
         self._put(Call(verb, argument, weight, answer))
         return await answer
 
@@ -226,7 +226,7 @@ class Batcher:
         raise AssertionError("unreachable")
 
     def _try(self, connection: Connection, batch: list[Call]) -> tuple[list[tuple[Call, Any]], set[Hint], bool]:
-        by_verb: dict[Verb, list[Call]] = {}
+        by_verb: dict[Verb[Any], list[Call]] = {}
         for call in sorted(batch, key=lambda call: call.verb.rank):
             by_verb.setdefault(call.verb, []).append(call)
         answers: list[tuple[Call, Any]] = []

@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
-from stdworker.engine.reconcile import explain, neighbourhood, publish, readings, recheck, revisions, verbs
+from stdworker.engine.reconcile import explain, neighbourhood, publish, readings, revisions, upkeep, verbs
 from stdworker.engine.reconcile.batcher import Batcher
 from stdworker.engine.reconcile.clock import Clock, SystemClock
 from stdworker.engine.reconcile.neighbourhood import Neighbourhood
@@ -50,7 +50,7 @@ from stdworker.engine.store.records import (
     Want,
 )
 from stdworker.engine.store.rows import BindingRow, DeliveryRow, OperationRow, RevisionRow
-from stdworker.errors import RequestError, SettingsError, StoreError, StoreUnavailable
+from stdworker.errors import RequestError, SettingsError
 from stdworker.model.json_text import RawJson
 from stdworker.model.kind import KindVersion
 from stdworker.model.resource import Ref
@@ -70,7 +70,6 @@ class Engine:
     """An open engine. All methods may be called at the same time; they raise classes of `stdworker.errors` only."""
 
     def __init__(self, database: Database, options: EngineOptions, clock: Clock) -> None:
-        self.options = options
         self._database = database
         self._clock = clock
         self._watches = Watches()
@@ -81,7 +80,7 @@ class Engine:
         self._stop_listening = database.listen(self._hear)
         self._readers = Readers(database, self.health.failed)
         self._lists: Readers | Replica = self._readers
-        self.ticks = Ticks(self, self._batcher, self._watches, clock)
+        self.ticks = Ticks(self._batcher, self._readers, self._watches, clock)
 
     @classmethod
     async def open(
@@ -119,22 +118,8 @@ class Engine:
         await self.ticks.run()
 
     async def follow_up(self) -> None:
-        """Look at all that commits left to be looked at: normally done by itself right after each.
-
-        What can't be looked at is narrowed down to one row, which is set aside with a warning event.
-        """
-        rows_max = recheck.BATCH_ROWS
-        while True:
-            try:
-                if not await self._batcher.call(verbs.FOLLOW_UP, rows_max):
-                    return
-                rows_max = min(rows_max * 2, recheck.BATCH_ROWS)
-            except StoreError as error:
-                if error.code == "engine_closed" or isinstance(error, StoreUnavailable):
-                    raise
-                if rows_max == 1 and not await self._batcher.call(verbs.SET_ASIDE, error.message):
-                    raise
-                rows_max = max(rows_max // 2, 1)
+        """Look at all that commits left to be looked at: normally done by itself right after each."""
+        await upkeep.follow_up(self._batcher)
 
     async def close(self) -> None:
         """Wait for the transactions and readings under way, within a bound: a server that stands still ends none."""
@@ -165,17 +150,17 @@ class Engine:
 
     async def claim(self, wants: Sequence[Want], broker: str) -> list[Claim]:
         """Lease tasks for worker streams that can take them, at most each want's credit."""
-        return await self._batcher.call(verbs.CLAIM, (broker, wants))  # type: ignore[no-any-return]
+        return await self._batcher.call(verbs.CLAIM, (broker, wants))
 
     async def settle(self, settlements: Sequence[Settlement], broker: str) -> list[bool]:
         """Apply results; returns after the commit. False: the lease was void, nothing was changed."""
         if not settlements:
             return []
-        return await self._batcher.call(verbs.SETTLE, settlements, len(settlements))  # type: ignore[no-any-return]
+        return await self._batcher.call(verbs.SETTLE, settlements, len(settlements))
 
     async def attest(self, leases: Sequence[Lease], broker: str, worker: str) -> list[Lease]:
         """Renew leases and move them to this broker; answers those that its worker must stop working on."""
-        return await self._batcher.call(verbs.ATTEST, (broker, worker, leases), len(leases))  # type: ignore[no-any-return]
+        return await self._batcher.call(verbs.ATTEST, (broker, worker, leases), len(leases))
 
     async def leased(self, leases: Sequence[Lease]) -> dict[Lease, Leased]:
         """What leases are for that another broker handed out; those that are void are left out."""
@@ -190,7 +175,7 @@ class Engine:
 
     async def voided(self, broker: str) -> list[VoidedLease]:
         """Leases of this broker's running tasks that became void, each answered once."""
-        return await self._batcher.call(verbs.VOIDED, broker)  # type: ignore[no-any-return]
+        return await self._batcher.call(verbs.VOIDED, broker)
 
     async def default_configs(self, pairs: Sequence[KindVersion]) -> dict[KindVersion, DefaultConfig]:
         """The default of each pair; an empty one, with its revision, where there is none."""
@@ -215,15 +200,15 @@ class Engine:
         """
         alone = any(document.only_if is not None for document in documents)
         verb = verbs.APPLY_DRY if dry_run else verbs.APPLY_ALONE if alone else verbs.APPLY
-        return await self._batcher.call(verb, (actor, documents), len(documents))  # type: ignore[no-any-return]
+        return await self._batcher.call(verb, (actor, documents), len(documents))
 
     async def declare(self, documents: Sequence[ApplyDocument], actor: str) -> list[Declared | RequestError]:
         """Apply many documents: as `apply`, without showing each resource."""
-        return await self._batcher.call(verbs.DECLARE, (actor, documents), len(documents))  # type: ignore[no-any-return]
+        return await self._batcher.call(verbs.DECLARE, (actor, documents), len(documents))
 
     async def plan(self, declarations: Sequence[Declaration], actor: str) -> list[Planned | RequestError]:
         """What applying all of them together would do; nothing is stored."""
-        return await self._batcher.call(verbs.PLAN, (actor, declarations), len(declarations))  # type: ignore[no-any-return]
+        return await self._batcher.call(verbs.PLAN, (actor, declarations), len(declarations))
 
     async def get(self, ref: Ref) -> ResourceRecord:
         return await self.read(readings.get, ref)
@@ -277,7 +262,7 @@ class Engine:
 
     async def reconcile(self, ref: Ref, actor: str) -> ResourceRecord:
         """Run a resource again as a new generation."""
-        return await self._batcher.call(verbs.RECONCILE, (actor, ref))  # type: ignore[no-any-return]
+        return await self._batcher.call(verbs.RECONCILE, (actor, ref))
 
     async def quarantine(self, ref: Ref, actor: str) -> None:
         """Freeze a resource until it is released."""
@@ -292,7 +277,7 @@ class Engine:
 
         `only_if` as of a deletion.
         """
-        return await self._batcher.call(verbs.ROLL_BACK, (actor, ref, generation, only_if))  # type: ignore[no-any-return]
+        return await self._batcher.call(verbs.ROLL_BACK, (actor, ref, generation, only_if))
 
     async def revisions(self, ref: Ref, *, limit: int = 100, cursor: str | None = None) -> Page:
         """A page of the specs that a resource has had, the live one first."""
@@ -304,7 +289,7 @@ class Engine:
 
     async def operate(self, ref: Ref, verb: str, input: RawJson | None, actor: str) -> OperationRow:
         """Ask for an operation of a resource; it runs after those that were asked for before."""
-        return await self._batcher.call(verbs.OPERATE, (actor, ref, verb, input))  # type: ignore[no-any-return]
+        return await self._batcher.call(verbs.OPERATE, (actor, ref, verb, input))
 
     async def operations(self, ref: Ref, *, limit: int = 100, cursor: str | None = None) -> Page:
         """A page of a resource's operations, the newest first."""
@@ -330,7 +315,7 @@ class Engine:
         """
         compared = await self.read(publish.compare, manifest)
         argument = (actor, KindDeclaration(manifest, labels, force, only_if), compared, requeue)
-        return await self._batcher.call(verbs.PUBLISH_KIND, argument)  # type: ignore[no-any-return]
+        return await self._batcher.call(verbs.PUBLISH_KIND, argument)
 
     async def kinds(self) -> list[KindRecord]:
         return await self.read(readings.kinds)
@@ -346,7 +331,7 @@ class Engine:
         self, pair: KindVersion, policy: KindPolicy, actor: str, *, fields: Collection[str] = KindPolicy.__slots__
     ) -> KindRecord:
         """Edit a kind version's live policy: of `policy`, only `fields` count, others keep their values."""
-        return await self._batcher.call(verbs.SET_POLICY, (actor, pair, policy, fields))  # type: ignore[no-any-return]
+        return await self._batcher.call(verbs.SET_POLICY, (actor, pair, policy, fields))
 
     async def put_config(
         self, document: ConfigDeclaration, actor: str, *, requeue: bool = True
@@ -355,7 +340,7 @@ class Engine:
 
         What has the config runs again, unless `requeue` is false.
         """
-        return await self._batcher.call(verbs.PUT_CONFIG, (actor, document, requeue))  # type: ignore[no-any-return]
+        return await self._batcher.call(verbs.PUT_CONFIG, (actor, document, requeue))
 
     async def configs(self, *, pair: KindVersion | None = None, limit: int = 100, cursor: str | None = None) -> Page:
         return await self.read(readings.configs, pair, limit, cursor)
@@ -365,7 +350,7 @@ class Engine:
 
     async def reveal_config(self, name: str, actor: str) -> ConfigRecord:
         """A config whose secrets are shown to someone; an event records it."""
-        return await self._batcher.call(verbs.REVEAL_CONFIG, (actor, name))  # type: ignore[no-any-return]
+        return await self._batcher.call(verbs.REVEAL_CONFIG, (actor, name))
 
     async def delete_config(self, name: str, actor: str, *, only_if: Sequence[str] | None = None) -> None:
         """Raises Conflict while a resource names it, and for another one than `only_if` asks for."""
@@ -373,7 +358,7 @@ class Engine:
 
     async def put_binding(self, document: BindingDeclaration, actor: str) -> tuple[str, BindingRow]:
         """Create or edit a reactor binding; answers created, configured or unchanged."""
-        return await self._batcher.call(verbs.PUT_BINDING, (actor, document))  # type: ignore[no-any-return]
+        return await self._batcher.call(verbs.PUT_BINDING, (actor, document))
 
     async def bindings(self, *, limit: int = 100, cursor: str | None = None) -> Page:
         return await self.read(readings.bindings, limit, cursor)
@@ -398,7 +383,7 @@ class Engine:
 
     async def retry_dead_letter(self, id: int, actor: str) -> DeliveryRow:
         """Queue a dead letter again; answers what it was."""
-        return await self._batcher.call(verbs.REVIVE, (actor, id))  # type: ignore[no-any-return]
+        return await self._batcher.call(verbs.REVIVE, (actor, id))
 
     async def members(self) -> list[MemberRecord]:
         """The processes on this database, with the workers that each holds."""
@@ -412,8 +397,7 @@ class Engine:
 
     async def probe(self) -> None:
         """Write something, which ends an outage if it succeeds. Raises StoreError if not."""
-        await self._batcher.call(verbs.PROBE, None)
-        self.health.works()
+        await upkeep.probe(self._batcher)
 
     # ---- reading ----
 

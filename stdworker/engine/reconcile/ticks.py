@@ -6,19 +6,16 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING
 
-from stdworker.engine.reconcile import due, verbs
+from stdworker.engine.reconcile import due, upkeep, verbs
 from stdworker.engine.reconcile.batcher import Batcher
 from stdworker.engine.reconcile.clock import Clock
+from stdworker.engine.reconcile.reading import Readers
 from stdworker.engine.reconcile.watch import Hint, Watches
 from stdworker.engine.store import tasks
 from stdworker.engine.store.contract import Connection
 from stdworker.engine.store.tasks import LeaseRow
 from stdworker.errors import StdworkerError, StoreUnavailable
-
-if TYPE_CHECKING:
-    from stdworker.engine.reconcile.engine import Engine
 
 log = logging.getLogger(__name__)
 
@@ -70,12 +67,14 @@ class Reaper:
 
 
 class Ticks:
-    def __init__(self, engine: Engine, batcher: Batcher, watches: Watches, clock: Clock) -> None:
-        self._engine = engine
+    """The loops of one engine, each of its ticks at its own pace, until they are stopped."""
+
+    def __init__(self, batcher: Batcher, readers: Readers, watches: Watches, clock: Clock) -> None:
         self._batcher = batcher
+        self._readers = readers
         self._watches = watches
         self._clock = clock
-        self._reaper = Reaper(engine.options.liveness_seconds)
+        self._reaper = Reaper(batcher.options.liveness_seconds)
         self._stop = asyncio.Event()
         self._checkpointed = -1
         self._looked = -1
@@ -91,7 +90,7 @@ class Ticks:
 
     async def follow(self) -> float:
         """Whatever an engine that ended, or another one, left to be looked at."""
-        await self._engine.follow_up()
+        await upkeep.follow_up(self._batcher)
         return FOLLOW_SECONDS
 
     async def look(self) -> float:
@@ -102,7 +101,7 @@ class Ticks:
         commits, now_ms = self._batcher.commits, self._clock.now_ms()
         if commits == self._looked and now_ms < self._again_ms and not self._batcher.database.shared:
             return DUE_SECONDS
-        found = await self._engine.read(due.look, now_ms)
+        found = await self._readers.read(due.look, now_ms)
         self._looked, self._again_ms = commits, found.again_ms
         if "work" in self._watches.heard:
             self._watches.publish(Hint("work", pair) for pair in found.pairs)
@@ -113,10 +112,10 @@ class Ticks:
         return DUE_SECONDS
 
     async def reap(self) -> float:
-        if self._engine.health.outage:
+        if self._batcher.health.outage:
             self._reaper.start_over()
             return self._reaper.sweep_seconds
-        leases = await self._engine.read(tasks.leases)
+        leases = await self._readers.read(tasks.leases)
         silent = self._reaper.silent(leases, self._clock.monotonic())
         if silent:
             lost = await self._batcher.call(verbs.REAP, silent)
@@ -125,8 +124,8 @@ class Ticks:
 
     async def probe(self) -> float:
         """Reads may work and commits of nothing succeed while the disk is full: only a write ends an outage."""
-        if self._engine.health.outage:
-            await self._engine.probe()
+        if self._batcher.health.outage:
+            await upkeep.probe(self._batcher)
         return PROBE_SECONDS
 
     async def resync(self) -> None:
@@ -138,7 +137,7 @@ class Ticks:
         await self._batcher.call(verbs.EXPIRE, None)
 
     async def prune(self) -> float:
-        options = self._engine.options
+        options = self._batcher.options
         argument = (options.events_keep, int(options.events_keep_seconds * 1000), PRUNE_EVENTS_MAX)
         pruned = await self._batcher.call(verbs.PRUNE, argument)
         return 0.0 if pruned >= PRUNE_EVENTS_MAX else PRUNE_SECONDS
@@ -147,7 +146,7 @@ class Ticks:
         """Beside the writer: in a commit the same would hold up everybody for tens of milliseconds."""
         commits = self._batcher.commits
         if self._checkpointed != commits:
-            await self._engine.read(_checkpoint)
+            await self._readers.read(_checkpoint)
             self._checkpointed = commits
         return CHECKPOINT_SECONDS
 

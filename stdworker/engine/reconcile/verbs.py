@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from itertools import groupby
 from operator import itemgetter
-from typing import Any
+from typing import Any, TypeVar
 
 from stdworker.engine.reconcile import (
     apply,
@@ -27,10 +27,14 @@ from stdworker.engine.reconcile import (
 from stdworker.engine.reconcile.batcher import Verb
 from stdworker.engine.reconcile.unit import UnitOfWork
 from stdworker.engine.store import catalog, events, members, reactors
+from stdworker.engine.store.records import Claim, VoidedLease
+from stdworker.model.task import Lease
 
 DEAD_LETTERS_KEEP = 10_000
 WRITER_KEPT_MS = 24 * 3_600_000  # longer than a commit can be in doubt, by far
 MEMBER_KEPT_MS = 60_000  # a process that was killed is shown as lost for so long
+
+T = TypeVar("T")
 
 
 def _settle(uow: UnitOfWork, calls: list[Any]) -> list[list[bool]]:
@@ -38,7 +42,7 @@ def _settle(uow: UnitOfWork, calls: list[Any]) -> list[list[bool]]:
     return _split(landed, [len(settlements) for settlements in calls])
 
 
-def _attest(uow: UnitOfWork, calls: list[Any]) -> list[Any]:
+def _attest(uow: UnitOfWork, calls: list[Any]) -> list[list[Lease]]:
     return [leases.attest(uow, broker, worker, held) for broker, worker, held in calls]
 
 
@@ -54,19 +58,19 @@ def _progress(uow: UnitOfWork, calls: list[Any]) -> list[None]:
     return [None] * len(calls)
 
 
-def _voided(uow: UnitOfWork, calls: list[Any]) -> list[Any]:
+def _voided(uow: UnitOfWork, calls: list[Any]) -> list[list[VoidedLease]]:
     return [leases.voided(uow, broker) for broker in calls]
 
 
-def _claim(uow: UnitOfWork, calls: list[Any]) -> list[Any]:
+def _claim(uow: UnitOfWork, calls: list[Any]) -> list[list[Claim]]:
     return [leases.claim(uow, broker, wants) for broker, wants in calls]
 
 
-def _together(decide: Callable[..., Sequence[Any]]) -> Callable[[UnitOfWork, list[Any]], list[Any]]:
+def _together(decide: Callable[..., Sequence[T]]) -> Callable[[UnitOfWork, list[Any]], list[list[T]]]:
     """A verb whose calls are an actor and documents: all of one actor are decided together."""
 
-    def run(uow: UnitOfWork, calls: list[Any]) -> list[Any]:
-        answers: list[Any] = []
+    def run(uow: UnitOfWork, calls: list[Any]) -> list[list[T]]:
+        answers: list[list[T]] = []
         for actor, group in groupby(calls, key=itemgetter(0)):
             uow.actor = actor
             given = [documents for _, documents in group]
@@ -77,7 +81,7 @@ def _together(decide: Callable[..., Sequence[Any]]) -> Callable[[UnitOfWork, lis
     return run
 
 
-def _split(answers: Sequence[Any], sizes: list[int]) -> list[list[Any]]:
+def _split(answers: Sequence[T], sizes: list[int]) -> list[list[T]]:
     rest = iter(answers)
     return [[next(rest) for _ in range(size)] for size in sizes]
 
@@ -134,10 +138,10 @@ def _remove_member(uow: UnitOfWork, calls: list[Any]) -> list[None]:
     return [None] * len(calls)
 
 
-def _each(decide: Callable[..., Any]) -> Callable[[UnitOfWork, list[Any]], list[Any]]:
+def _each(decide: Callable[..., T]) -> Callable[[UnitOfWork, list[Any]], list[T]]:
     """A verb whose calls begin with the actor and are made one by one."""
 
-    def run(uow: UnitOfWork, calls: list[Any]) -> list[Any]:
+    def run(uow: UnitOfWork, calls: list[Any]) -> list[T]:
         answers = []
         for actor, *arguments in calls:
             uow.actor = actor

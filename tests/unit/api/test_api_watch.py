@@ -187,7 +187,7 @@ async def test_resuming_before_the_oldest_kept_event_or_after_the_youngest_is_go
     for name in "abc":
         await apply(api, name)
     youngest = (await engine.events())[-1].seq
-    engine.options = EngineOptions(events_keep=1)
+    engine._batcher.options = EngineOptions(events_keep=1)
     await engine.ticks.prune()
     for last in (0, youngest - 2, youngest + 1, 2**63 - 1):
         answer = await api.get("/watch", headers={"last-event-id": str(last)})

@@ -2,20 +2,20 @@
 
 import pytest
 
-from stdworker.engine.reconcile import Engine
+from stdworker.engine.reconcile.reading import Readers
 
 
 @pytest.fixture
 def readings(monkeypatch):
     """What is read from the store, from now on."""
     found = []
-    read = Engine.read
+    read = Readers.read
 
     async def spied(self, reading, *arguments):
         found.append(reading)
         return await read(self, reading, *arguments)
 
-    monkeypatch.setattr(Engine, "read", spied)
+    monkeypatch.setattr(Readers, "read", spied)
     return found
 
 
