@@ -22,7 +22,10 @@ SOURCES = [
     ROOT / "stdworker" / "errors.py",
     ROOT / "stdworker" / "model" / "json_text.py",
     ROOT / "stdworker" / "model" / "json_faults.py",
-    *(ROOT / "stdworker" / "engine" / "reconcile" / f"{name}.py" for name in ("availability", "explain", "present")),
+    *(
+        ROOT / "stdworker" / "engine" / "reconcile" / f"{name}.py"
+        for name in ("availability", "explain", "present", "waiting")
+    ),
     *(
         file
         for folder in ("process", "bridge", "framing")

@@ -10,7 +10,7 @@ from stdworker.cli.conctl.arguments import Session, shared
 from stdworker.cli.conctl.output import age
 from stdworker.model.json_text import loads
 
-BINDING_HEADINGS = ("NAME", "WATCHES", "TRANSITION", "LABELS", "REACTOR", "ENABLED", "AGE")
+BINDING_HEADINGS = ("NAME", "WATCHES", "TRANSITION", "LABELS", "REACTOR", "ENABLED", "AGE", "WAITING")
 DEAD_LETTER_HEADINGS = ("ID", "BINDING", "TRANSITION", "RESOURCE", "ATTEMPTS", "AGE", "REASON", "MESSAGE")
 
 
@@ -23,6 +23,7 @@ def binding_row(binding: dict[str, Any]) -> list[Any]:
         _versioned(binding["reactor"], binding["reactor_version"]),
         "yes" if binding["enabled"] else "no",
         age(binding["created_at"]),
+        f"{waiting['deliveries']}: {waiting['reason']['message']}" if (waiting := binding["waiting"]) else "-",
     ]
 
 

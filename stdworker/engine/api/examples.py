@@ -158,6 +158,17 @@ BINDING = {
     "enabled": True,
     "labels": {},
     **CREATED,
+    "waiting": {
+        "deliveries": 2,
+        "reason": {
+            "code": "no_worker",
+            "message": "no worker that is connected serves pager@1",
+            "hint": "start one that does; conctl cluster shows what is served",
+            "about": {"kind": "greeter", "name": "ada"},
+            "since": None,
+            "until": None,
+        },
+    },
 }
 SNAPSHOT = {name: RESOURCE[name] for name in ("uid", "kind", "kind_version", "name", "generation", "labels", "spec")}
 DEAD_LETTER = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated
 
 from fastapi import APIRouter, Path, Query, Request
@@ -13,6 +14,7 @@ from stdworker.engine.api.openapi import APPLIED, PAGED, TAGGED, documented
 from stdworker.engine.api.queries import SEQUENCE_MAX, NamesQuery, PageQuery
 from stdworker.engine.api.shapes.common import Deleted
 from stdworker.engine.api.shapes.reactors import BindingBody, Bindings, BindingView, DeadLetters, DeadLetterView
+from stdworker.engine.reconcile import Engine
 from stdworker.engine.store.records import revision
 from stdworker.engine.store.rows import BindingRow
 
@@ -49,13 +51,14 @@ async def put(engine: InEngine, actor: Actor, request: Request, if_match: etags.
     declared.only_if = etags.named(if_match)
     result, row = await engine.put_binding(declared, actor)
     status = 201 if result == "created" else 200
-    return answer(BindingView.of(row), status, {"X-Apply-Result": result, "ETag": _tag(row)})
+    [view] = await _views(engine, [row])
+    return answer(view, status, {"X-Apply-Result": result, "ETag": _tag(row)})
 
 
 @router.get("/reactor-bindings", **documented("List reactor bindings", answer=Bindings, headers=PAGED))
 async def list_bindings(engine: InEngine, query: Annotated[NamesQuery, Query()]) -> Response:
     page = await engine.bindings(limit=query.limit, cursor=query.cursor)
-    return paged(Bindings([BindingView.of(row) for row in page.items]), page.cursor)
+    return paged(Bindings(await _views(engine, page.items)), page.cursor)
 
 
 @router.get(
@@ -64,7 +67,13 @@ async def list_bindings(engine: InEngine, query: Annotated[NamesQuery, Query()])
 )
 async def get(engine: InEngine, name: NamePath) -> Response:
     row = await engine.binding(name)
-    return answer(BindingView.of(row), headers={"ETag": _tag(row)})
+    [view] = await _views(engine, [row])
+    return answer(view, headers={"ETag": _tag(row)})
+
+
+async def _views(engine: Engine, rows: Sequence[BindingRow]) -> list[BindingView]:
+    waiting = await engine.waiting([row.name for row in rows])
+    return [BindingView.of(row, waiting.get(row.name)) for row in rows]
 
 
 def _tag(row: BindingRow) -> str:

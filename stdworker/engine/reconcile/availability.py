@@ -8,7 +8,7 @@ from stdworker.engine.reconcile.kinds import record
 from stdworker.engine.store import catalog, members, tasks
 from stdworker.engine.store.contract import Connection
 from stdworker.engine.store.records import MemberRecord, Reason, ServedRecord, WorkerRecord
-from stdworker.engine.store.rows import TaskRow
+from stdworker.engine.store.rows import REACT, TaskRow
 from stdworker.model.kind import KindVersion
 
 AHEAD_COUNTED_MAX = 1_000
@@ -17,7 +17,7 @@ AHEAD_COUNTED_MAX = 1_000
 def why_untaken(db: Connection, row: TaskRow, now_ms: int) -> list[Reason]:
     """One reason; `queued` when a worker may take it at any moment."""
     pair = row.pair
-    kind = catalog.kind(db, pair)
+    kind = catalog.kind(db, pair) if row.task_type != REACT else None  # which no cap counts
     cap = record(kind).policy.max_inflight if kind else 0
     leased = tasks.count_leased(db, pair) if cap else 0
     if 0 < cap <= leased:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
-from stdworker.engine.reconcile import explain, neighbourhood, publish, readings, revisions, upkeep, verbs
+from stdworker.engine.reconcile import explain, neighbourhood, publish, readings, revisions, upkeep, verbs, waiting
 from stdworker.engine.reconcile.batcher import Batcher
 from stdworker.engine.reconcile.clock import Clock, SystemClock
 from stdworker.engine.reconcile.neighbourhood import Neighbourhood
@@ -47,6 +47,7 @@ from stdworker.engine.store.records import (
     ResourceRecord,
     Settlement,
     VoidedLease,
+    Waiting,
     Want,
 )
 from stdworker.engine.store.rows import BindingRow, DeliveryRow, OperationRow, RevisionRow
@@ -365,6 +366,10 @@ class Engine:
 
     async def binding(self, name: str) -> BindingRow:
         return await self.read(readings.binding, name)
+
+    async def waiting(self, bindings: Collection[str]) -> dict[str, Waiting]:
+        """What no reactor has taken yet, by the names of these bindings; those without anything are left out."""
+        return await self.read(waiting.waiting, bindings, self._clock.now_ms())
 
     async def delete_binding(self, name: str, actor: str, *, only_if: Sequence[str] | None = None) -> None:
         """Nothing new is delivered for it; what waits is. `only_if` as of a config."""

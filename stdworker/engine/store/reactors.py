@@ -22,6 +22,7 @@ from stdworker.engine.store.rows import (
 )
 from stdworker.engine.store.sql import selected, update, upsert
 from stdworker.model.kind import KindVersion
+from stdworker.model.resource import Ref
 
 _BINDING = f"SELECT {selected('b', BINDING_COLUMNS)} FROM reactor_bindings b"
 _SAVE_BINDING = upsert("reactor_bindings", ("name",), BINDING_COLUMNS)
@@ -66,6 +67,29 @@ _COUNTS = (
     "SELECT (SELECT count(*) FROM (SELECT 1 FROM deliveries WHERE dead_at IS NULL LIMIT :most) AS waiting),"
     " (SELECT count(*) FROM deliveries WHERE dead_at IS NOT NULL)"
 )
+
+
+_UNTAKEN = (
+    "SELECT w.binding, w.waiting, w.first, d.kind, d.name, d.created_at FROM"
+    " (SELECT u.binding, count(*) AS waiting, min(u.id) AS first"
+    " FROM (SELECT binding, id FROM deliveries WHERE dead_at IS NULL LIMIT :most) AS u GROUP BY u.binding) AS w"
+    " JOIN deliveries d ON d.id = w.first"
+)
+
+
+class Untaken(NamedTuple):
+    """How many deliveries of a binding wait or run, and what the first one is about."""
+
+    binding: str
+    deliveries: int
+    first: int
+    kind: str
+    name: str
+    created_at: int
+
+    @property
+    def ref(self) -> Ref:
+        return Ref(self.kind, self.name)
 
 
 class ReadyDelivery(NamedTuple):
@@ -172,6 +196,11 @@ def dead(db: Connection, before: int, limit: int) -> list[DeliveryRow]:
         " ORDER BY d.id DESC LIMIT :limit"
     )
     return [DeliveryRow(*row) for row in db.fetch(statement, before=before, limit=limit)]
+
+
+def untaken(db: Connection, most: int) -> list[Untaken]:
+    """By binding, what no reactor has taken, counted to a bound."""
+    return [Untaken(*row) for row in db.fetch(_UNTAKEN, most=most)]
 
 
 def counts(db: Connection, most: int) -> dict[str, int]:

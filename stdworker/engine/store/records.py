@@ -366,8 +366,9 @@ class MemberRecord:
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """Why a resource is not Ready: a stable code, a sentence, and what to do; `about` is another resource.
+    """Why a resource is not Ready, or a reactor not told: a stable code, a sentence, and what to do.
 
+    `about` is another resource, or the one that the reactor is to be told of.
     `since_ms` is when it began, `until_ms` when the engine goes on by itself.
     """
 
@@ -377,6 +378,14 @@ class Reason:
     about: Ref | None = None
     since_ms: int | None = None
     until_ms: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """How many deliveries of a reactor binding wait or run, counted to a bound, and why the first one does."""
+
+    deliveries: int
+    reason: Reason
 
 
 @dataclass(frozen=True, slots=True)

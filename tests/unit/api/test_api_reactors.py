@@ -47,6 +47,17 @@ async def test_a_binding_is_made_with_201_and_changed_with_200(api, pager):
     assert shown["created_at"] == made.json()["created_at"]
 
 
+async def test_a_binding_shows_what_waits_for_it_and_why(api, pager):
+    assert (await api.post("/reactor-bindings", json=BINDING)).json()["waiting"] is None
+    await api.post("/resources", json={"kind": "leaf", "kind_version": 1, "name": "a"})
+    shown = (await api.get("/reactor-bindings/page")).json()["waiting"]
+    assert (shown["deliveries"], shown["reason"]["code"]) == (1, "no_worker")
+    assert shown["reason"]["about"] == {"kind": "leaf", "name": "a"}
+    [listed] = (await api.get("/reactor-bindings")).json()["reactor_bindings"]
+    again = (await api.post("/reactor-bindings", json=BINDING)).json()
+    assert listed["waiting"] == again["waiting"] == shown
+
+
 async def test_labels_of_a_binding_are_kept_when_absent_and_cleared_by_null(api, pager):
     marked = await api.post("/reactor-bindings", json={**BINDING, "labels": {"team": "web"}})
     kept = await api.post("/reactor-bindings", json=BINDING)

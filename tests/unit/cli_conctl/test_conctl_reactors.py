@@ -58,6 +58,17 @@ def test_bindings_are_shown_by_any_of_their_names(reactors, alias):
     assert yaml.safe_load(reactors("get", alias, "named").output)["label_match"] == {"team": "web"}
 
 
+def test_what_waits_for_a_binding_is_listed_with_the_reason(reactors):
+    reactors("apply", "-f", "-", stdin=binding("unheard", label_match={"only": "that"}))
+    assert row(reactors, "unheard").endswith(" -")
+    reactors("apply", "-f", "-", stdin="---\n{kind: leaf, kind_version: 1, name: lost, labels: {only: that}}")
+    assert row(reactors, "unheard").endswith("  1: no worker that is connected serves pager@1")
+
+
+def row(conctl, name):
+    return next(line for line in conctl("list", "rb").output.splitlines() if line.startswith(name))
+
+
 def test_a_binding_is_deleted(reactors):
     reactors("apply", "-f", "-", stdin=binding("short"))
     assert reactors("delete", "rb", "short").output == "reactorbinding short deleted\n"

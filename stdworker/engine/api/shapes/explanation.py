@@ -11,7 +11,7 @@ from stdworker.model.layers import Leaf
 
 
 class ReasonView(Struct):
-    """Why a resource is not Ready: `code` is stable, `about` another resource that it is about.
+    """Why a resource is not Ready, or a reactor not told: `code` is stable, `about` a resource that it is about.
 
     `since` is when it began, `until` when the engine goes on by itself.
     """

@@ -16,6 +16,8 @@ from stdworker.engine.api.shapes.common import (
     instant_or_none,
     raw_text,
 )
+from stdworker.engine.api.shapes.explanation import ReasonView
+from stdworker.engine.store.records import Waiting
 from stdworker.engine.store.rows import BindingRow, DeliveryRow
 from stdworker.model.json_text import loads
 from stdworker.model.kind import Phase, Transition
@@ -42,6 +44,17 @@ class BindingBody(Declared):
     type: Literal["reactorbinding"] | UnsetType = UNSET
 
 
+class WaitingView(Struct):
+    """How many deliveries no reactor has taken yet, at most 100,000, and why the first one waits."""
+
+    deliveries: int
+    reason: ReasonView
+
+    @classmethod
+    def of(cls, waiting: Waiting) -> WaitingView:
+        return cls(waiting.deliveries, ReasonView.of(waiting.reason))
+
+
 class BindingView(Struct):
     """A reactor binding; no version is any version of the watched kind, and the newest one of the reactor."""
 
@@ -56,9 +69,10 @@ class BindingView(Struct):
     labels: dict[str, str]
     created_at: Instant
     updated_at: Instant
+    waiting: WaitingView | None
 
     @classmethod
-    def of(cls, row: BindingRow) -> BindingView:
+    def of(cls, row: BindingRow, waiting: Waiting | None) -> BindingView:
         return cls(
             name=row.name,
             watch_kind=row.watch_kind,
@@ -71,6 +85,7 @@ class BindingView(Struct):
             labels=loads(row.labels.encode()),
             created_at=instant(row.created_at),
             updated_at=instant(row.updated_at),
+            waiting=WaitingView.of(waiting) if waiting else None,
         )
 
 
