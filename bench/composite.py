@@ -8,9 +8,9 @@ import time
 
 import httpx
 
-from bench import postgres
 from bench.figure import Figure, at_most
-from bench.processes import System, system
+from bench.processes import System, postgres, system
+from stdworker.testing.postgres import PostgresServer
 
 NAME = "composite"
 BUDGET = "10,000 children with edges and flowing values, apply → all Ready ≤ 5 s, on both stores"
@@ -61,7 +61,7 @@ REACTIONS = {
 async def run(size: str) -> list[Figure]:
     rounds, children = range(ROUNDS[size]), CHILDREN[size]
     figures = [_figure("SQLite", [_measure("", children) for _ in rounds], children)]
-    with postgres.server() as server:
+    with postgres() as server:
         if server:
             figures.append(_figure("Postgres", [_on_postgres(server, children) for _ in rounds], children))
     return figures
@@ -71,7 +71,7 @@ def _figure(store: str, seconds: list[float], children: int) -> Figure:
     return at_most(f"{store}: composite of {children:,}", statistics.median(seconds), "s", 5)
 
 
-def _on_postgres(server: postgres.Server, children: int) -> float:
+def _on_postgres(server: PostgresServer, children: int) -> float:
     with server.database() as url:
         return _measure(url, children)
 

@@ -8,8 +8,8 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
-from bench import postgres
 from bench.figure import Figure
+from bench.processes import postgres
 from stdworker.cli.collector import spare_the_collector
 from stdworker.engine.reconcile import Engine
 from stdworker.engine.store.records import ApplyDocument, Settlement, Want
@@ -37,7 +37,7 @@ async def run(size: str) -> list[Figure]:
     figures = []
     with tempfile.TemporaryDirectory() as folder:
         figures += await _measure(f"sqlite:///{folder}/bench.db", "sqlite", size)
-    with postgres.server() as server:
+    with postgres() as server:
         if server:
             with server.database() as url:
                 figures += await _measure(url, "postgres", size)

@@ -12,6 +12,8 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+from stdworker.testing.postgres import PostgresServer, find_binaries, run_postgres
+
 BIN = Path(sys.executable).parent
 READY = re.compile(r"ready: REST and docs on (\S+), broker on (\S+), store")
 STOP_SECONDS = 20
@@ -102,3 +104,14 @@ def system(database_url: str = "") -> Iterator[System]:
             yield running
         finally:
             running.stop()
+
+
+@contextlib.contextmanager
+def postgres() -> Iterator[PostgresServer | None]:
+    """A Postgres server, durable as it comes; None where it isn't installed, and its figures are left out."""
+    binaries = find_binaries()
+    if binaries is None:
+        yield None
+        return
+    with run_postgres(binaries) as server:
+        yield server

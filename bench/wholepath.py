@@ -5,10 +5,11 @@ from __future__ import annotations
 import statistics
 import sys
 
-from bench import bridge, postgres
+from bench import bridge
 from bench.figure import Figure, at_least, at_most, median
 from bench.load import Load, start_noop_worker
-from bench.processes import BIN, system
+from bench.processes import BIN, postgres, system
+from stdworker.testing.postgres import PostgresServer
 
 NAME = "wholepath"
 BUDGET = (
@@ -45,7 +46,7 @@ async def run(size: str) -> list[Figure]:
     rounds = range(ROUNDS[size])
     noop = [await _noop(RESOURCES[size], LATENCIES[size]) for _ in rounds]
     figures = [median(figures) for figures in zip(*noop, strict=True)]
-    with postgres.server() as server:
+    with postgres() as server:
         if server:
             figures.append(median([await _postgres(server, RESOURCES[size]) for _ in rounds]))
     for language, launch in STREAMS.items():
@@ -75,7 +76,7 @@ async def _noop(count: int, latencies: int) -> list[Figure]:
     ]
 
 
-async def _postgres(server: postgres.Server, count: int) -> Figure:
+async def _postgres(server: PostgresServer, count: int) -> Figure:
     with server.database() as url, system(url) as running:
         async with Load(running, "noop") as load:
             await load.apply(count)

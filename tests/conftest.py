@@ -5,28 +5,23 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-import pwd
 import re
-import shutil
 import signal
-import socket
 import subprocess
 import sys
-import tempfile
 import threading
 import time
-import uuid
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import grpc
 import grpc.aio
-import psycopg
 import pytest
 from hypothesis import settings
 
 from stdworker.model.task import Lease
+from stdworker.testing.postgres import CARELESS, PostgresServer, find_binaries, run_postgres
 from stdworker.wire.generated import worker_pb2 as pb
 from stdworker.wire.service import EXTENSIONS, WorkerClient, encode_extensions
 
@@ -277,102 +272,9 @@ def serve(tmp_path: Path) -> Iterator[Callable[..., ServeProcess]]:
 # ---- Postgres ----
 
 
-class PostgresServer:
-    """A real Postgres in a folder of its own, on a port that the system chose. Loopback only."""
-
-    SETTINGS = ("fsync=off", "full_page_writes=off", "max_connections=60", "listen_addresses=127.0.0.1")
-
-    def __init__(self, binaries: Path, folder: Path, source: PostgresServer | None = None) -> None:
-        """With a `source` it is a replica of that one."""
-        self._binaries = binaries
-        self._user = pwd.getpwnam("postgres") if os.getuid() == 0 else None
-        if self._user is not None:
-            os.chown(folder, self._user.pw_uid, self._user.pw_gid)
-        if source is None:
-            self._run("initdb", "-D", folder / "data", "-U", "postgres", "-A", "trust", "-E", "UTF8", "--no-sync")
-        else:
-            copied = ("-D", folder / "data", "-R", "-c", "fast", "--no-sync")
-            self._run("pg_basebackup", "-d", f"{source.url}/postgres", *copied)
-        with socket.create_server(("127.0.0.1", 0)) as probe:
-            self.port = probe.getsockname()[1]
-        settings = [*self.SETTINGS, f"port={self.port}", f"unix_socket_directories={folder}"]
-        options = [part for setting in settings for part in ("-c", setting)]
-        self._command = [binaries / "postgres", "-D", folder / "data", *options]
-        self._log = (folder / "log").open("w")
-        self._start()
-
-    def _start(self) -> None:
-        self._process = subprocess.Popen(
-            self._command,
-            stdout=self._log,
-            stderr=subprocess.STDOUT,
-            stdin=subprocess.DEVNULL,
-            **self._identity(),
-        )
-        self._run("pg_isready", "-h", "127.0.0.1", "-p", str(self.port), "-t", str(HANG_SECONDS), tries=300)
-
-    def restart(self) -> None:
-        """As after a crash: nobody is told, nothing is written out."""
-        self._process.send_signal(signal.SIGQUIT)
-        self._process.wait(HANG_SECONDS)
-        self._start()
-
-    @contextlib.contextmanager
-    def frozen(self) -> Iterator[None]:
-        """All its processes stand still; connections stay open and nothing is answered."""
-        self._process.send_signal(signal.SIGSTOP)  # from now on it starts and buries no other
-        processes = [*_children(self._process.pid), self._process.pid]
-        try:
-            for pid in processes:
-                os.kill(pid, signal.SIGSTOP)
-            yield
-        finally:
-            for pid in processes:
-                os.kill(pid, signal.SIGCONT)
-
-    def create_database(self) -> str:
-        """The URL of a new, empty database."""
-        name = f"test_{uuid.uuid4().hex}"
-        with psycopg.connect(f"{self.url}/postgres", autocommit=True) as connection:
-            connection.execute(f"CREATE DATABASE {name}")
-        return f"{self.url}/{name}"
-
-    @property
-    def url(self) -> str:
-        return f"postgresql://postgres@127.0.0.1:{self.port}"
-
-    def stop(self) -> None:
-        self._process.send_signal(signal.SIGINT)
-        self._process.wait(HANG_SECONDS)
-        self._log.close()
-
-    def _identity(self) -> dict[str, Any]:
-        """Postgres refuses to run as root."""
-        return {} if self._user is None else {"user": self._user.pw_uid, "group": self._user.pw_gid, "extra_groups": []}
-
-    def _run(self, program: str, *arguments: object, tries: int = 1) -> None:
-        for _ in range(tries):
-            command = [str(self._binaries / program), *map(str, arguments)]
-            done = subprocess.run(command, capture_output=True, text=True, check=False, cwd="/", **self._identity())
-            if done.returncode == 0:
-                return
-            time.sleep(0.05)
-        raise AssertionError(f"{program} failed: {done.stdout}{done.stderr}")
-
-
-def _children(pid: int) -> list[int]:
-    return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
-
-
-def _postgres_binaries() -> Path | None:
-    found = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"), key=lambda path: int(path.parts[-3]))
-    on_path = shutil.which("initdb")
-    return found[-1].parent if found else Path(on_path).resolve().parent if on_path else None
-
-
 @pytest.fixture(scope="session")
 def postgres_binaries() -> Path:
-    binaries = _postgres_binaries()
+    binaries = find_binaries()
     if binaries is None:
         if os.environ.get("CI"):
             pytest.fail("CI must have Postgres: initdb was found neither on PATH nor under /usr/lib/postgresql")
@@ -383,20 +285,12 @@ def postgres_binaries() -> Path:
 @pytest.fixture(scope="session")
 def postgres(postgres_binaries: Path) -> Iterator[PostgresServer]:
     """A Postgres server for the session; `create_database()` gives each test its own."""
-    with tempfile.TemporaryDirectory(prefix="postgres-") as folder:
-        server = PostgresServer(postgres_binaries, Path(folder))
-        try:
-            yield server
-        finally:
-            server.stop()
+    with run_postgres(postgres_binaries, CARELESS) as server:
+        yield server
 
 
 @pytest.fixture
 def postgres_replica(postgres_binaries: Path, postgres: PostgresServer) -> Iterator[PostgresServer]:
     """A streaming replica of the server."""
-    with tempfile.TemporaryDirectory(prefix="replica-") as folder:
-        server = PostgresServer(postgres_binaries, Path(folder), postgres)
-        try:
-            yield server
-        finally:
-            server.stop()
+    with run_postgres(postgres_binaries, CARELESS, source=postgres) as server:
+        yield server

@@ -8,7 +8,6 @@ import signal
 import socket
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -16,7 +15,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from tests.conftest import PostgresServer
+from stdworker.testing.postgres import CARELESS, PostgresServer, run_postgres
 
 BIN = Path(sys.executable).parent
 START_SECONDS_MAX = 30
@@ -128,9 +127,5 @@ def system(tmp_path: Path) -> Iterator[System]:
 @pytest.fixture
 def own_postgres(postgres_binaries: Path) -> Iterator[PostgresServer]:
     """A Postgres server that a test may crash."""
-    with tempfile.TemporaryDirectory(prefix="postgres-") as folder:
-        server = PostgresServer(postgres_binaries, Path(folder))
-        try:
-            yield server
-        finally:
-            server.stop()
+    with run_postgres(postgres_binaries, CARELESS) as server:
+        yield server
