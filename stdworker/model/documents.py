@@ -52,8 +52,9 @@ def read_source(name: str) -> bytes:
 def parse_documents(text: bytes, name: str) -> list[Document]:
     """Read all documents of a text.
 
-    The suffix of `name` tells the language; without one of `SUFFIXES` a text that begins with `{` or `[` is JSON
-    and any other is YAML. Empty YAML documents are skipped. Raises ConfigError with place and reason.
+    The suffix of `name` tells the language; without one of `SUFFIXES` a text that begins with `{` or `[` is JSON,
+    or else YAML in flow style, and any other is YAML. Empty YAML documents are skipped. Raises ConfigError with
+    place and reason.
     """
     try:
         decoded = text.decode("utf-8-sig")
@@ -74,7 +75,7 @@ _Reader = Callable[[str, str], Iterator[tuple[int, str]]]
 def _reader(text: str, name: str) -> _Reader:
     suffix = PurePath(name).suffix.lower()
     if suffix not in SUFFIXES:
-        suffix = ".json" if text.lstrip()[:1] in ("{", "[") else ".yaml"
+        return _flow if text.lstrip()[:1] in ("{", "[") else _yaml
     return {".toml": _toml, ".yaml": _yaml, ".yml": _yaml}.get(suffix, _json)
 
 
@@ -94,6 +95,17 @@ def _flat(raw: RawJson, where: str) -> Iterator[Document]:
         return
     for number, item in enumerate(items, 1):
         yield Document(item, f"{where} item {number}")
+
+
+def _flow(text: str, name: str) -> Iterator[tuple[int, str]]:
+    """JSON, or what only YAML can make something of. Of what is neither, JSON's reason is told."""
+    try:
+        return iter(list(_json(text, name)))
+    except ConfigError as error:
+        try:
+            return iter(list(_yaml(text, name)))
+        except ConfigError:
+            raise error from None
 
 
 # ---- JSON: slices of the text itself ----

@@ -79,6 +79,24 @@ def test_a_thousand_changes_are_watched_over_restarts_without_gap_or_repeat(serv
     assert seen == expected[expected.index(seen[0]) :]
 
 
+@pytest.mark.parametrize("ends", [lambda engine: engine_stops(engine), lambda engine: engine_is_killed(engine)])
+def test_a_wait_goes_on_over_a_restart(serve, watch, port, eventually, ends):
+    settings = {"LISTEN_ADDR": f"127.0.0.1:{port}", "SHUTDOWN_DRAIN": "1s"}
+    engine = serve(**settings)
+    with api(engine) as http:
+        http.put("/kinds/leaf/manifest", json=MANIFEST).raise_for_status()
+        apply(http, 0)
+    words = ("wait", "leaf/r0", "--for", "deleted", "--timeout", "60s")
+    waiter = watch(Path(sys.executable).parent / "conctl", "--server", engine.rest, *words)
+    eventually(lambda: 'status="408"' in httpx.get(f"{engine.rest}/metrics").text)
+    ends(engine)
+    waiter.said("waiting goes on")
+    with api(serve(**settings)) as http:
+        http.delete("/resources/leaf/r0").raise_for_status()
+    waiter.said("leaf/r0 is deleted")
+    assert waiter.ended() == 0
+
+
 def engine_stops(engine):
     assert engine.stop() == 0
 

@@ -16,7 +16,8 @@ from stdworker.model.json_text import RawJson, ascii_line, dumps, join_elements,
 
 CONFLICT = 409
 
-PATHS = {CONFIG: "/providerconfigs", BINDING: "/reactor-bindings"}  # of what is declared by its name
+PATHS = {RESOURCE: "/resources", CONFIG: "/providerconfigs", BINDING: "/reactor-bindings"}
+"""Where each is declared, but for kinds, which have a path of their own."""
 
 OnResult = Callable[["Item", str, Mapping[str, RawJson], str], None]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,6 +16,7 @@ from click.core import ParameterSource
 from stdworker.cli.conctl.client import Client, Connection, Failed
 from stdworker.cli.conctl.items import BINDING, CONFIG, KIND, RESOURCE
 from stdworker.errors import StdworkerError
+from stdworker.model.kind import VERSION_MAX
 from stdworker.model.settings import Environment
 
 MEMBER, DEAD_LETTER = "member", "deadletter"
@@ -29,6 +31,9 @@ ALIASES = {
 TYPES = {alias: name for name, aliases in ALIASES.items() for alias in (name, *aliases)}
 
 TIMEOUT_HOURS_MAX = 8_760  # a year; what a socket takes is bounded too
+
+KIND_VERSION = click.IntRange(1, VERSION_MAX)
+_VERSION = re.compile(r"[1-9][0-9]{0,4}", re.ASCII)
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -152,14 +157,24 @@ def path_of(kind: str, name: str, version: int = 1) -> str:
     if kind == DEAD_LETTER:
         return f"/dead-letters/{_segment(name)}"
     if kind == KIND:
-        base, _, given = name.partition("@")
-        return f"/kinds/{_segment(base)}/versions/{_segment(given or str(version))}/manifest"
+        base, _, number = title_of(kind, name, version).partition("@")
+        return f"/kinds/{_segment(base)}/versions/{number}/manifest"
     if kind == MEMBER:
         raise click.UsageError("members can only be listed: conctl cluster")
     owner, slash, rest = name.partition("/")
     if not (owner and slash and rest):
         raise click.UsageError(f"{name!r} is not a resource's KIND/NAME")
     return f"/resources/{_segment(owner)}/{_segment(rest)}"
+
+
+def title_of(kind: str, name: str, version: int = 1) -> str:
+    """What a thing is called: a kind with its version, which `version` is if the name has none."""
+    if kind != KIND:
+        return name
+    base, at, given = name.partition("@")
+    if at and not (_VERSION.fullmatch(given) and int(given) <= VERSION_MAX):
+        raise click.UsageError(f"{name!r} is not KIND@VERSION, the version a number from 1 to {VERSION_MAX}")
+    return f"{base}@{given or version}"
 
 
 def _segment(name: str) -> str:
@@ -178,6 +193,6 @@ def _segment(name: str) -> str:
 
 def label_of(text: str) -> str:
     key, equals, value = text.partition("=")
-    if not (key and equals):
+    if not (key and equals) or ":" in key:  # no label has such a key, and a filter is key:value
         raise click.UsageError(f"--label {text!r} is not KEY=VALUE")
     return f"{key}:{value}"

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import click
 import httpx
 
+from stdworker.cli.conctl.hints import hint
 from stdworker.errors import without_user
 from stdworker.model.json_text import RawJson, elements, loads, members
 
@@ -101,6 +102,8 @@ class Client:
 
     connection: Connection
     _http: httpx.Client | None = field(default=None, repr=False)
+    is_reached: bool = field(default=False, init=False)
+    """Something has answered: an engine that doesn't any more is away for a while."""
 
     def __enter__(self) -> Client:
         return self
@@ -149,13 +152,15 @@ class Client:
         except (httpx.InvalidURL, UnicodeError) as error:
             raise self.unreachable(error) from None
         try:
-            return http.request(method, API + path, params=query, content=body, headers=headers, timeout=timeout)
+            response = http.request(method, API + path, params=query, content=body, headers=headers, timeout=timeout)
         except httpx.TimeoutException:
             raise Failed(f"no answer from {without_user(self.connection.server)} within {limit:g} s") from None
         except UnicodeEncodeError as error:
             raise Failed(f"{error.object!r} is not UTF-8") from None
         except (httpx.HTTPError, httpx.InvalidURL, UnicodeError, OSError) as error:
             raise self.unreachable(error) from None
+        self.is_reached = True
+        return response
 
     def document(self, path: str, query: Mapping[str, Any] | None = None) -> RawJson:
         return RawJson(self.call("GET", path, query=query).content)
@@ -187,29 +192,8 @@ class Client:
 
     def unreachable(self, error: Exception) -> Failed:
         reason = " ".join(str(error).split()) or type(error).__name__
-        hint = _hint(reason, is_secure=self.connection.server.startswith("https:"))
-        return Failed(f"no engine answers at {without_user(self.connection.server)}: {reason}\n{hint}")
-
-
-_HINTS = (
-    ("WRONG_VERSION_NUMBER", "No TLS is spoken there; try http:// in place of https://."),
-    ("CERTIFICATE_VERIFY_FAILED", "Name whom to trust with --tls-ca, or say --insecure to trust anybody."),
-    ("CERTIFICATE_REQUIRED", "It wants to know who asks: --tls-cert and --tls-key."),
-    ("illegal request line", "What listens there is not the REST API; the broker has an address of its own."),
-)
-_HUNG_UP = "without sending a response"
-
-
-def _hint(reason: str, *, is_secure: bool) -> str:
-    """What to do, by a part of the reason."""
-    if _HUNG_UP in reason:  # TLS 1.3 tells a client only after its handshake that it has no certificate
-        return (
-            "It may want to know who asks: --tls-cert and --tls-key."
-            if is_secure
-            else "It may speak TLS: try https://."
-        )
-    meant = (hint for part, hint in _HINTS if part in reason)
-    return next(meant, "Start one with `converge serve`, or name its address with --server or CONVERGE_SERVER.")
+        told = f"no engine answers at {without_user(self.connection.server)}: {reason}"
+        return Failed(f"{told}\n{hint(reason, self.connection.server)}")
 
 
 def given(query: Mapping[str, Any]) -> dict[str, Any]:

@@ -13,7 +13,16 @@ import stdworker
 from stdworker.cli.conctl import output, reactors, show
 from stdworker.cli.conctl.apply import Applying, Results
 from stdworker.cli.conctl.apps import kept_in_app
-from stdworker.cli.conctl.arguments import DEAD_LETTER, Session, path_of, shared, target_of, type_name
+from stdworker.cli.conctl.arguments import (
+    DEAD_LETTER,
+    KIND_VERSION,
+    Session,
+    path_of,
+    shared,
+    target_of,
+    title_of,
+    type_name,
+)
 from stdworker.cli.conctl.client import Client, Failed, Listing, given
 from stdworker.cli.conctl.completion import complete_resource, complete_target
 from stdworker.cli.conctl.declaring import diff, edit, sync
@@ -98,7 +107,7 @@ def apply(
 
 @cli.command(epilog="Example: conctl delete greeter/ada --wait")
 @click.argument("target", nargs=-1, required=True, metavar="[TYPE] NAME", shell_complete=complete_target)
-@click.option("--kind-version", type=int, default=1, show_default=True, help="Of a manifest.")
+@click.option("--kind-version", type=KIND_VERSION, default=1, show_default=True, help="Of a manifest.")
 @click.option("--force", is_flag=True, help="Skip what stands against it; recorded.")
 @click.option("--wait", "waits", is_flag=True, help="Wait until the resource is gone.")
 @shared
@@ -115,7 +124,8 @@ def delete(session: Session, target: Sequence[str], kind_version: int, force: bo
         if waits:
             _wait(session, client, [name], "deleted")
             return
-    click.echo(f"{kind} {name} {'deletion requested' if kind == RESOURCE else 'deleted'}")
+    done = "deletion requested" if kind == RESOURCE else "deleted"
+    click.echo(f"{kind} {title_of(kind, name, kind_version)} {done}")
 
 
 @cli.command(epilog="Example: conctl reconcile greeter/ada")
@@ -149,7 +159,7 @@ def run(session: Session, resource: str, verb: str, given: RawJson | None, waits
 
 @cli.command(epilog="Example: conctl get greeter/ada -o yaml")
 @click.argument("target", nargs=-1, required=True, metavar="[TYPE] NAME", shell_complete=complete_target)
-@click.option("--kind-version", type=int, default=1, show_default=True, help="Of a manifest.")
+@click.option("--kind-version", type=KIND_VERSION, default=1, show_default=True, help="Of a manifest.")
 @click.option("--reveal", is_flag=True, help="Show secrets of a provider config; recorded.")
 @shared
 def get(session: Session, target: Sequence[str], kind_version: int, reveal: bool) -> None:
@@ -159,7 +169,7 @@ def get(session: Session, target: Sequence[str], kind_version: int, reveal: bool
     with session.client() as client:
         document = client.document(path_of(kind, name, kind_version), query)
     if session.output == "name":
-        click.echo(name)
+        click.echo(title_of(kind, name, kind_version))
     elif session.is_table and kind == RESOURCE:
         table(show.RESOURCE_HEADINGS, [show.resource_row(loads(document))], "")
     else:

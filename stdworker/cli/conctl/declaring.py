@@ -9,7 +9,7 @@ import click
 
 from stdworker.cli.conctl.apply import Results
 from stdworker.cli.conctl.apps import kept_in_app
-from stdworker.cli.conctl.arguments import Session, shared, target_of, type_name
+from stdworker.cli.conctl.arguments import KIND_VERSION, Session, shared, target_of, type_name
 from stdworker.cli.conctl.client import Failed
 from stdworker.cli.conctl.completion import complete_target
 from stdworker.cli.conctl.diff import show_diff, unified
@@ -123,14 +123,13 @@ def _show_diff(session: Session, results: Results, item: Item, would: Would) -> 
 
 @click.command(epilog="Example: EDITOR=nano conctl edit greeter/ada")
 @click.argument("target", nargs=-1, required=True, metavar="[TYPE] NAME", shell_complete=complete_target)
-@click.option("--kind-version", type=int, default=1, show_default=True, help="Of a manifest.")
+@click.option("--kind-version", type=KIND_VERSION, default=1, show_default=True, help="Of a manifest.")
 @shared
 def edit(session: Session, target: Sequence[str], kind_version: int) -> None:
     """Change a declaration in $VISUAL or $EDITOR. What is wrong with it is shown there until it is mended.
 
-    A resource is stored only if nobody changed it meanwhile; else the editor opens again with what they changed.
-    For a manifest or a provider config that is looked at once more right before it is stored. Secrets of a provider
-    config are shown, which is recorded.
+    It is stored only if nobody changed the thing meanwhile; else the editor opens again with what they changed.
+    Secrets of a provider config are shown, which is recorded.
     """
     session.for_people_only("it is a command for people")
     what, name = target_of(target)

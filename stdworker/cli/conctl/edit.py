@@ -11,7 +11,7 @@ from typing import NamedTuple
 import click
 
 from stdworker.cli.conctl.apply import PATHS
-from stdworker.cli.conctl.arguments import path_of
+from stdworker.cli.conctl.arguments import path_of, title_of
 from stdworker.cli.conctl.client import Client, Failed
 from stdworker.cli.conctl.items import BINDING, CONFIG, KIND, RESOURCE, Item, items
 from stdworker.cli.conctl.output import pretty_yaml
@@ -23,6 +23,7 @@ from stdworker.model.json_text import RawJson, dumps, join_members, loads, membe
 
 REFUSED = (400, 409, 422)  # what another text may mend
 CHANGED_MEANWHILE = 412
+OPENED_MAX = 50  # times that the editor opens: a program for an editor may write something else to refuse for ever
 DECLARED = {
     RESOURCE: ("kind", "kind_version", "name", "labels", "provider_config_ref", "spec"),
     CONFIG: ("name", "kind", "kind_version", "is_default", "labels", "spec"),
@@ -42,7 +43,7 @@ _NULL = RawJson(b"null")
 
 
 class Seen(NamedTuple):
-    """What there is: its declaration, its tag if it has one, and what an editor needn't show."""
+    """What there is: its declaration, its tag, and what an editor needn't show."""
 
     document: RawJson
     tag: str
@@ -64,22 +65,34 @@ class Editing:
     notes: list[str] = field(default_factory=list)
     is_refused: bool = False
     """The text as it is would be refused again."""
+    unsaved: str = ""
+    """What was written last and isn't stored."""
 
     @classmethod
     def of(cls, client: Client, what: str, name: str, version: int) -> Editing:
-        return cls(client, what, name, path_of(what, name, version))
+        return cls(client, what, title_of(what, name, version), path_of(what, name, version))
 
     def run(self) -> str:
         """A sentence of what came of it. Raises Failed; then what was written is in a file that it names."""
+        try:
+            return self.edit()
+        except Failed as error:
+            raise Failed(f"{error.message}{self.kept()}", error.status) from None
+        except KeyboardInterrupt:
+            click.echo(self.kept().lstrip(), err=True)
+            raise
+
+    def edit(self) -> str:
         seen = self.look()
         text = seen.text
-        while True:
+        for _ in range(OPENED_MAX):
             edited = self.open(text)
             if edited == seen.text:
+                self.unsaved = ""
                 return f"{self.type} {self.name} unchanged"
             if not edited or (self.is_refused and edited == text):
-                raise Failed(f"not stored: {self.notes[0] if self.notes else 'the text is empty'}{_kept(text)}")
-            text = edited
+                raise self.given_up()
+            text = self.unsaved = edited
             try:
                 return self.store(seen, text)
             except ConfigError as error:
@@ -90,7 +103,19 @@ class Editing:
                 elif error.status in REFUSED:
                     self.refuse(error.message)
                 else:
-                    raise Failed(f"{error.message}{_kept(text)}", error.status) from None
+                    raise
+        raise self.given_up()
+
+    def given_up(self) -> Failed:
+        return Failed(f"not stored: {self.notes[0] if self.notes else 'the text is empty'}")
+
+    def kept(self) -> str:
+        """Where what was written is kept, as the end of a sentence; nothing if there is nothing to lose."""
+        if not self.unsaved:
+            return ""
+        with tempfile.NamedTemporaryFile("w", prefix="conctl-edit-", suffix=".yaml", delete=False) as file:
+            file.write(self.unsaved)
+        return f"\nwhat you wrote is in {file.name}"
 
     def refuse(self, why: str) -> None:
         self.notes, self.is_refused = [*why.splitlines(), "(leave the text as it is, or empty, to give up)"], True
@@ -101,7 +126,7 @@ class Editing:
         try:
             edited = click.edit(head + text, extension=".yaml", require_save=False)
         except click.ClickException as error:
-            raise Failed(f"{error.message}{_kept(text)}") from None
+            raise Failed(error.message) from None
         lines = (edited or "").splitlines(keepends=True)
         while lines and lines[0].startswith("# "):
             del lines[0]
@@ -116,7 +141,7 @@ class Editing:
         owner = loads(told.get("owner", _NULL))
         if owner:
             raise Failed(f"{self.name} is owned by {owner['kind']}/{owner['name']}; edit that instead")
-        return Seen(join_members(dict(_declared(self.type, told))), response.headers.get("etag", ""), _hidden(told))
+        return Seen(join_members(dict(_declared(self.type, told))), response.headers["etag"], _hidden(told))
 
     def look_again(self, before: Seen) -> Seen:
         """Somebody changed it: say what, above the text that is to be stored on top of it."""
@@ -142,32 +167,19 @@ class Editing:
         """The one thing that the text declares. Raises ConfigError if it is another one than was opened."""
         documents = parse_documents(text.encode(), "edited.yaml")
         found = list(items(documents[0], self.type)) if len(documents) == 1 else []
-        if len(found) != 1 or found[0].name != self.identity:
-            raise ConfigError(f"the text must declare {self.type} {self.identity}, and only that")
+        if len(found) != 1 or found[0].name != self.name:
+            raise ConfigError(f"the text must declare {self.type} {self.name}, and only that")
         return found[0]
 
-    @property
-    def identity(self) -> str:
-        return f"{self.name}@{self.path.split('/')[-2]}" if self.type == KIND and "@" not in self.name else self.name
-
     def send(self, seen: Seen, item: Item) -> str:
-        if self.type == RESOURCE:
-            body = join_members({"labels": _NULL, "provider_config_ref": _NULL, **item.members})
-            response = self.client.call("POST", "/resources", body=body, headers={"if-match": seen.tag})
-        else:
-            self.check_still(seen)
-            body = join_members({"labels": _NULL, **seen.hidden, **item.members})
-            method, path = ("PUT", self.path_of_kind()) if self.type == KIND else ("POST", PATHS[self.type])
-            response = self.client.call(method, path, body=body)
+        cleared = {"labels": _NULL, **({"provider_config_ref": _NULL} if self.type == RESOURCE else {})}
+        body = join_members({**cleared, **seen.hidden, **item.members})
+        method, path = ("PUT", self.path_of_kind()) if self.type == KIND else ("POST", PATHS[self.type])
+        response = self.client.call(method, path, body=body, headers={"if-match": seen.tag})
         return f"{self.type} {self.name} {response.headers.get('x-apply-result', 'configured')}"
 
     def path_of_kind(self) -> str:
         return f"{self.path.rsplit('/versions/', 1)[0]}/manifest"
-
-    def check_still(self, seen: Seen) -> None:
-        """Raises Failed if it is no longer what was opened."""
-        if self.look().document != seen.document:
-            raise Failed("it was changed meanwhile", CHANGED_MEANWHILE)
 
 
 def _declared(what: str, told: dict[str, RawJson]) -> Iterator[tuple[str, RawJson]]:
@@ -186,10 +198,3 @@ def _declared(what: str, told: dict[str, RawJson]) -> Iterator[tuple[str, RawJso
 def _hidden(told: dict[str, RawJson]) -> dict[str, RawJson]:
     """A bundle: nothing to edit, and lost if it isn't sent back."""
     return {"data": told["data"]} if told.get("data", _NULL) != b"null" else {}
-
-
-def _kept(text: str) -> str:
-    """Where what was written is kept, as the end of a sentence."""
-    with tempfile.NamedTemporaryFile("w", prefix="conctl-edit-", suffix=".yaml", delete=False) as file:
-        file.write(text)
-    return f"\nwhat you wrote is in {file.name}"

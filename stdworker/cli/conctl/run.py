@@ -11,6 +11,7 @@ import click
 from stdworker.cli.conctl import output
 from stdworker.cli.conctl.arguments import Session
 from stdworker.cli.conctl.client import Client, Failed
+from stdworker.cli.conctl.reconnecting import Patience
 from stdworker.errors import JsonError
 from stdworker.model.json_text import RawJson, check, dumps, join_members, loads, members
 
@@ -41,12 +42,17 @@ def await_end(client: Client, path: str, operation: RawJson) -> RawJson:
     """The operation once it has ended. Raises Failed when that takes longer than --timeout."""
     deadline = time.monotonic() + client.connection.timeout_seconds
     uid, pause = loads(operation)["uid"], LOOK_SECONDS[0]
+    patience = Patience(client, deadline, "waiting")
     while (state := loads(operation)["state"]) in ("pending", "running"):
         if time.monotonic() >= deadline:
             raise Failed(f"the operation {uid} is still {state} after {client.connection.timeout_seconds:g} s")
         time.sleep(pause)
         pause = min(pause * 2, LOOK_SECONDS[1])
-        operation = client.document(f"{path}/ops/{uid}")
+        try:
+            operation = client.document(f"{path}/ops/{uid}")
+            patience.reached()
+        except Failed as error:
+            patience.bear(error)
     return operation
 
 

@@ -16,6 +16,7 @@ from rich.text import Text
 from stdworker.cli.conctl.arguments import path_of
 from stdworker.cli.conctl.client import Client, Failed
 from stdworker.cli.conctl.items import RESOURCE
+from stdworker.cli.conctl.reconnecting import Patience
 from stdworker.cli.terminal import plain
 
 LOOK_SECONDS = 1.0
@@ -50,17 +51,25 @@ def wait_for(
 
 
 def _wait_for(client: Client, name: str, condition: str, deadline: float, progress: Progress) -> None:
-    """On a terminal the wait is cut into short ones, to show in between what is still missing."""
+    """On a terminal the wait is cut into short ones, to show in between what is still missing.
+
+    An engine that was never reached is looked at first: one that was may be away for a while.
+    """
+    patience = Patience(client, deadline, "waiting")
     while True:
         left = max(deadline - time.monotonic(), 0.0)
-        seconds = min(left, LOOK_SECONDS) if progress.live else left
+        seconds = 0.0 if not client.is_reached else min(left, LOOK_SECONDS) if progress.live else left
         query = {"for": condition, "timeout": f"{seconds:.3f}s"}
         try:
             client.call("GET", f"{path_of(RESOURCE, name)}/wait", query=query, timeout_seconds=seconds + GRACE_SECONDS)
             return
         except Failed as error:
-            if error.status != TIMED_OUT or seconds >= left:
+            if error.status != TIMED_OUT:
+                patience.bear(error)
+                continue
+            if seconds >= left:
                 raise
+        patience.reached()
         progress.update()
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -13,14 +12,12 @@ import click
 import httpx
 
 from stdworker.cli.conctl.client import API, CONNECT_SECONDS, Client, Failed
+from stdworker.cli.conctl.reconnecting import Pauses, is_away
 from stdworker.cli.terminal import plain
 from stdworker.model.json_text import loads
 
 SILENCE_SECONDS = 45.0  # three heartbeats
-BACKOFF_SECONDS = (0.5, 10.0)
 STEADY_SECONDS = 10.0  # a stream that lived so long makes the next pause short again
-
-_RETRIED = (0, 502, 503, 504)
 
 
 @dataclass(slots=True)
@@ -32,7 +29,7 @@ class Watching:
     query: Mapping[str, Any]
     last: str = ""
     """The id after which to resume; "" before the first."""
-    _pause_seconds: float = field(default=BACKOFF_SECONDS[0], init=False)
+    _pauses: Pauses = field(default_factory=Pauses, init=False)
 
     def events(self) -> Iterator[bytes]:
         """The JSON of each change."""
@@ -42,14 +39,13 @@ class Watching:
                 yield from self._stream()
                 reason = "the stream ended"
             except Failed as error:
-                if not self.last or error.status not in _RETRIED:
+                if not (self.last and is_away(error)):
                     raise
                 reason = error.message.splitlines()[0]
             if time.monotonic() - began >= STEADY_SECONDS:
-                self._pause_seconds = BACKOFF_SECONDS[0]
+                self._pauses.reset()
             click.echo(f"({plain(reason)}; watching goes on after event {self.last})", err=True)
-            time.sleep(self._pause_seconds * random.uniform(0.5, 1.0))  # noqa: S311
-            self._pause_seconds = min(self._pause_seconds * 2, BACKOFF_SECONDS[1])
+            self._pauses.sleep()
 
     def _stream(self) -> Iterator[bytes]:
         timeout = httpx.Timeout(CONNECT_SECONDS, read=SILENCE_SECONDS)

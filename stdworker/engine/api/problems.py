@@ -107,14 +107,33 @@ async def _on_error(request: Request, error: Exception) -> Response:
     return respond(told)
 
 
-_SENTENCES = {"extra_forbidden": "this route has no such parameter"}
+_SENTENCES = {
+    "extra_forbidden": "this route has no such parameter",
+    "missing": "it is required",
+    "int_parsing": "expected a whole number",
+    "int_parsing_size": "expected a whole number",
+    "bool_parsing": "expected true or false",
+    "greater_than_equal": "expected at least {ge}",
+    "less_than_equal": "expected at most {le}",
+    "too_long": "expected at most {max_length} of them, got {actual_length}",
+    "enum": "expected {expected}",
+    "literal_error": "expected {expected}",
+    "string_pattern_mismatch": "expected a text of the form {pattern}",
+    "value_error": "{error}",
+}
+"""What is wrong with a parameter, by the name that the framework has for it."""
+
+
+def _sentence(item: Mapping[str, Any]) -> str:
+    told = _SENTENCES.get(item["type"])
+    return item["msg"] if told is None else told.format_map(item.get("ctx", {}))
 
 
 async def _on_parameters(request: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)
     violations = [
         ErrorView(
-            _SENTENCES.get(item["type"], item["msg"]),
+            _sentence(item),
             "/".join(escape_token(str(part)) for part in item["loc"]),
             item["input"] if isinstance(item["input"], str | int | float) else None,
         )

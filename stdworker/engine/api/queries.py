@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
@@ -131,7 +131,7 @@ class DeleteQuery(Strict):
 
 
 class WaitQuery(Strict):
-    condition: Annotated[str, Field(alias="for", pattern="^(ready|synced|deleted)$")] = "ready"
+    condition: Annotated[Literal["ready", "synced", "deleted"], Field(alias="for")] = "ready"
     timeout: str = Field("30s", description="A duration such as 500ms, 30s or 1m30s; at most 1h.")
 
 

@@ -147,5 +147,7 @@ async def wait(engine: InEngine, ref: PathRef, request: Request, query: Annotate
     Waiting for `deleted` answers a `Deleted`.
     """
     seconds = Environment({"timeout": query.timeout}).duration("timeout", 30.0)
-    record = await Waiting(engine, ref, query.condition, request.is_disconnected).until(seconds)
+    state = request.app.state
+    waiting = Waiting(engine, ref, query.condition, request.is_disconnected, lambda: state.draining)
+    record = await waiting.until(seconds)
     return answer(Deleted() if record is None else ResourceView.of(record, now_ms()))

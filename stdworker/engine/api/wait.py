@@ -17,21 +17,30 @@ LOOK_SECONDS = 2.0  # without any hint, for changes whose hint was lost
 
 
 class Waiting:
-    """One wait. `condition` is ready, synced or deleted; `gone` tells whether the caller has left."""
+    """One wait. `condition` is ready, synced or deleted.
+
+    `gone` tells whether the caller has left, `ending` whether this process of the engine is on its way out.
+    """
 
     def __init__(
-        self, engine: Engine, ref: Ref, condition: str, gone: Callable[[], Awaitable[bool]] | None = None
+        self,
+        engine: Engine,
+        ref: Ref,
+        condition: str,
+        gone: Callable[[], Awaitable[bool]] | None = None,
+        ending: Callable[[], bool] = lambda: False,
     ) -> None:
         self.engine = engine
         self.ref = ref
         self.condition = condition
         self.gone = gone
+        self.ending = ending
 
     async def until(self, timeout_seconds: float) -> ResourceRecord | None:
         """The resource when it is so, None when it is deleted.
 
         Raises Conflict when it can't become so, Refused 408 when it isn't within the time (at most
-        `WAIT_SECONDS_MAX`), NotFound when there is nothing to wait for.
+        `WAIT_SECONDS_MAX`) and 503 when this process ends before, NotFound when there is nothing to wait for.
         """
         now = asyncio.get_running_loop().time
         deadline = now() + min(timeout_seconds, WAIT_SECONDS_MAX)
@@ -40,6 +49,8 @@ class Waiting:
                 record = await self.read()
                 if record is None or self.satisfied(record) or (self.gone and await self.gone()):
                     return record
+                if self.ending():
+                    raise Refused(503, "draining", "the engine is shutting down")
                 if now() >= deadline:
                     raise await self.too_late(record)
                 await self.stirred(watch, min(now() + LOOK_SECONDS, deadline))

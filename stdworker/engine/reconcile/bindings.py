@@ -90,7 +90,7 @@ def _violations(uow: UnitOfWork, document: BindingDeclaration) -> Iterator[tuple
 
 
 def _label_violations(document: BindingDeclaration) -> Violations:
-    return [] if labels_of.are_legal(document.label_match) else [("/label_match", labels_of.RULE)]
+    return [(f"/label_match{place}", why) for place, why in labels_of.faults(document.label_match)]
 
 
 def _watch_violations(uow: UnitOfWork, document: BindingDeclaration) -> Iterator[tuple[str, str]]:

@@ -98,7 +98,7 @@ def _problem(child: ChildSpec) -> str:
         return f"{child.name!r} is not a resource name"
     if child.provider_config_ref and not RESOURCE_NAME.fullmatch(child.provider_config_ref):
         return f"{child.ref}: {child.provider_config_ref!r} is not the name of a provider config"
-    return "" if labels.are_legal(child.labels) else f"{child.ref}: it may have {labels.RULE}"
+    return next((f"{child.ref}: /labels{place}: {why}" for place, why in labels.faults(child.labels)), "")
 
 
 def _text(child: ChildSpec, problems: list[str]) -> str:

@@ -102,3 +102,25 @@ async def test_a_cursor_that_no_list_answered_is_a_bad_request(api, leaf, path, 
     await api.post("/resources", json={"kind": "leaf", "kind_version": 1, "name": "a"})
     answer = await api.get(path, params={"cursor": cursor})
     assert (answer.status_code, answer.json()["type"]) == (400, "urn:converge:problem:bad_cursor")
+
+
+@pytest.mark.parametrize(
+    ("path", "told"),
+    [
+        ("/kinds/leaf/versions/x/manifest", "path/version: expected a whole number"),
+        ("/kinds/leaf/versions/0/manifest", "path/version: expected at least 1"),
+        ("/resources?limit=501", "query/limit: expected at most 500"),
+        (
+            "/resources?phase=Nope",
+            "query/phase/0: expected 'Deleting', 'Quarantined', 'Failed', 'Orphaned', 'Degraded', ",
+        ),
+        (f"/resources?{'&'.join(['kind=a'] * 101)}", "query/kind: expected at most 100 of them, got 101"),
+        ("/resources/leaf/a/wait?for=x", "query/for: expected 'ready', 'synced' or 'deleted'"),
+        ("/providerconfigs/x?reveal=maybe", "query/reveal: expected true or false"),
+        ("/audit?since=yesterday", "query/since: not an instant such as 2026-01-31T12:00:00Z"),
+    ],
+)
+async def test_a_parameter_that_can_t_be_meant_is_told_what_it_should_be(api, path, told):
+    answer = await api.get(path)
+    assert (answer.status_code, answer.json()["type"]) == (422, "urn:converge:problem:bad_parameter")
+    assert answer.json()["detail"].startswith(told)

@@ -278,7 +278,7 @@ def test_kinds_are_listed_shown_and_deleted(conctl):
     assert "passing@3" in conctl("list", "kinds", "-o", "name").stdout.split()
     assert "passing  3" in conctl("list", "manifests").stdout
     assert "trigger: specChange" in conctl("get", "kind", "passing@3").stdout
-    assert conctl("delete", "crd", "passing", "--kind-version", "3").stdout == "manifest passing deleted\n"
+    assert conctl("delete", "crd", "passing", "--kind-version", "3").stdout == "manifest passing@3 deleted\n"
     assert conctl("get", "kind", "passing@3").exit_code == 1
 
 
@@ -390,3 +390,34 @@ def test_who_asks_for_a_kind_without_a_name_is_told_how_it_is_listed(conctl, wor
     done = conctl(*words)
     assert done.exit_code == 2
     assert list_command in done.stderr
+
+
+@pytest.mark.parametrize(
+    "words", [("get", "kind", "leaf"), ("get", "kind", "leaf@1"), ("get", "crd", "leaf", "--kind-version=1")]
+)
+def test_a_kind_is_named_with_its_version(conctl, words):
+    assert conctl("get", *words, "-o", "name").stdout == "leaf@1\n"
+    named = "kind: named\nkind_version: 2\nreactions: [{name: w, trigger: specChange, emits: [status]}]\n"
+    conctl("apply", "-f", "-", stdin=named)
+    assert conctl("delete", "kind", "named", "--kind-version", "2").stdout == "manifest named@2 deleted\n"
+
+
+@pytest.mark.parametrize("version", ["x", "0", "-1", "99999", "1.0", "٣"])
+def test_a_version_that_is_none_is_a_usage_error(conctl, version):
+    for words in (("get", "kind", f"leaf@{version}"), ("delete", "kind", f"leaf@{version}")):
+        done = conctl(*words)
+        assert done.exit_code == 2
+        assert f"'leaf@{version}' is not KIND@VERSION, the version a number from 1 to 32767" in done.stderr
+
+
+def test_a_label_key_that_could_not_be_chosen_by_is_refused_with_its_place(conctl):
+    leaf = "kind: leaf\nkind_version: 1\nname: odd\nlabels:\n  a: b\n  x:y: z\nspec: {}\n"
+    done = conctl("apply", "-f", "-", stdin=leaf)
+    assert done.exit_code == 1
+    assert "'x:y' is no label key" in done.stderr
+    assert "-:6" in done.stderr
+
+
+@pytest.mark.parametrize("label", ["a:b=c", "=c", "a"])
+def test_a_label_to_choose_by_is_key_and_value(conctl, label):
+    assert conctl("list", "-l", label).exit_code == 2

@@ -109,6 +109,53 @@ def test_a_key_that_is_none_is_one_sentence(secure, certificate):
     assert done.stderr.startswith("Error: the TLS files can't be used: ")
 
 
+# ---- who is hung up on without a word ----
+
+
+class Rude(BaseHTTPRequestHandler):
+    """Hangs up on whoever asks."""
+
+    def do_GET(self):
+        self.close_connection = True
+
+    def log_message(self, *_args):
+        pass
+
+
+@pytest.fixture
+def rude(other):
+    other.RequestHandlerClass = Rude
+    return other
+
+
+def test_a_cut_connection_is_not_taken_for_tls(rude):
+    done = conctl("--server", f"http://127.0.0.1:{rude.server_port}", "list")
+    assert done.exit_code == 1
+    assert "The connection was cut" in done.stderr
+    assert "TLS" not in done.stderr
+
+
+def test_a_place_that_speaks_tls_is_said_to(secure, certificate):
+    done = conctl("--server", secure.replace("https", "http"), "list", "kinds")
+    assert "It speaks TLS: try https://." in done.stderr
+
+
+def test_a_cut_connection_of_tls_is_not_taken_for_the_wish_for_a_certificate(rude, secure):
+    done = conctl("--server", secure, "--insecure", "list")
+    assert "The connection was cut" in done.stderr
+    assert "--tls-cert" not in done.stderr
+
+
+def test_a_place_that_wants_a_certificate_is_said_to(other, certificate):
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate / "cert.pem", certificate / "key.pem")
+    context.load_verify_locations(certificate / "cert.pem")
+    context.verify_mode = ssl.CERT_REQUIRED
+    other.socket = context.wrap_socket(other.socket, server_side=True)
+    done = conctl("--server", f"https://127.0.0.1:{other.server_port}", "--insecure", "list")
+    assert "It wants to know who asks: --tls-cert and --tls-key." in done.stderr
+
+
 class Busy(BaseHTTPRequestHandler):
     """Asks for patience some times, then answers."""
 

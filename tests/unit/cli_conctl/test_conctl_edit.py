@@ -10,6 +10,15 @@ import pytest
 from stdworker.cli.conctl.client import Client
 
 
+@pytest.fixture(autouse=True)
+def kept(tmp_path, monkeypatch):
+    """The texts that are kept for whoever wrote them."""
+    folder = tmp_path / "kept"
+    folder.mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(folder))
+    return lambda: [path.read_text() for path in folder.iterdir()]
+
+
 @pytest.fixture
 def editor(tmp_path, monkeypatch):
     """Edit with these steps, one each time that the editor opens: pairs of what is replaced by what."""
@@ -33,7 +42,6 @@ def editor(tmp_path, monkeypatch):
         program.chmod(program.stat().st_mode | stat.S_IXUSR)
         monkeypatch.setenv("EDITOR", str(program))
         monkeypatch.delenv("VISUAL", raising=False)
-        monkeypatch.setenv("TMPDIR", str(tmp_path))
 
     use.seen = lambda: (tmp_path / "seen.txt").read_text().split("=====\n")[:-1]
     return use
@@ -97,13 +105,51 @@ def test_another_name_is_refused(conctl, editor):
     assert "the text must declare resource leaf/named, and only that" in done.stderr
 
 
-def test_who_gives_up_finds_the_text_in_a_file(conctl, editor):
+def test_who_gives_up_finds_the_text_in_a_file(conctl, editor, kept):
     declare(conctl, "given-up", size=1)
     editor({"size: 1": "size: big"}, {})
     done = conctl("edit", "leaf/given-up")
     assert done.exit_code == 1
     path = Path(done.stderr.split("what you wrote is in ")[1].strip())
-    assert "size: big" in path.read_text()
+    assert [path.read_text()] == kept()
+    assert "size: big" in kept()[0]
+
+
+def test_a_program_that_writes_nonsense_for_ever_is_given_up_on_with_what_it_wrote_last(
+    conctl, tmp_path, monkeypatch, kept
+):
+    monkeypatch.setattr("stdworker.cli.conctl.edit.OPENED_MAX", 3)
+    declare(conctl, "nonsense", size=1)
+    program = tmp_path / "nonsense"
+    program.write_text('#!/bin/sh\necho "and: more" >> "$1"\n')
+    program.chmod(0o755)
+    monkeypatch.setenv("EDITOR", str(program))
+    monkeypatch.delenv("VISUAL", raising=False)
+    done = conctl("edit", "leaf/nonsense")
+    assert done.exit_code == 1
+    assert "not stored: " in done.stderr
+    assert [text.count("and: more") for text in kept()] == [3]
+
+
+def test_an_interrupt_while_it_is_stored_loses_nothing(conctl, editor, kept, monkeypatch):
+    declare(conctl, "interrupted", size=1)
+    editor({"size: 1": "size: 2"})
+
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("stdworker.cli.conctl.edit.Editing.send", interrupt)
+    done = conctl("edit", "leaf/interrupted")
+    assert (done.exit_code, "what you wrote is in " in done.stderr) == (130, True)
+    assert "size: 2" in kept()[0]
+
+
+def test_nothing_is_kept_of_what_was_stored_or_never_written(conctl, editor, kept):
+    declare(conctl, "tidy", size=1)
+    editor({"size: 1": "size: big"}, {"size: big": "size: 2"}, {}, {"size: 2": "size: big"}, {"size: big": "size: 2"})
+    for told in ("configured", "unchanged", "unchanged"):
+        assert conctl("edit", "leaf/tidy").stdout == f"resource leaf/tidy {told}\n"
+    assert kept() == []
 
 
 def test_who_empties_the_text_gives_up(conctl, editor):
@@ -115,21 +161,27 @@ def test_who_empties_the_text_gives_up(conctl, editor):
 
 
 @pytest.fixture
-def raced(conctl, monkeypatch):
-    """Have somebody else change a leaf right before an edit of it is stored."""
+def meanwhile(monkeypatch):
+    """Have something done right before an edit is stored, once."""
 
-    def by(name, **spec):
+    def do(act):
         real, done = Client.call, []
 
         def call(self, method, path, **more):
-            if method == "POST" and path == "/resources" and not done:
+            if "if-match" in (more.get("headers") or {}) and not done:
                 done.append(True)
-                declare(conctl, name, **spec)
+                act()
             return real(self, method, path, **more)
 
         monkeypatch.setattr(Client, "call", call)
 
-    return by
+    return do
+
+
+@pytest.fixture
+def raced(conctl, meanwhile):
+    """Have somebody else change a leaf right before an edit of it is stored."""
+    return lambda name, **spec: meanwhile(lambda: declare(conctl, name, **spec))
 
 
 def test_who_saw_what_somebody_changed_meanwhile_may_store_the_text_as_it_is(conctl, editor, raced):
@@ -173,8 +225,32 @@ def test_a_kind_is_edited(conctl, editor):
         "reactions: [{name: work, trigger: specChange, emits: [status]}]\n",
     )
     editor({"Old.": "New."})
-    assert conctl("edit", "kind", "edk", "--kind-version", "2").stdout == "manifest edk configured\n"
+    assert conctl("edit", "kind", "edk", "--kind-version", "2").stdout == "manifest edk@2 configured\n"
     assert "New." in conctl("get", "kind", "edk@2").stdout
+
+
+EAR = "kind: ear\nkind_version: 1\nreactions: [{name: hear, trigger: reactor, emits: [sideEffect]}]\n"
+MADE = {
+    "kind": "kind: edr\nkind_version: 1\ndescription: DESCRIBED\n"
+    "reactions: [{name: work, trigger: specChange, emits: [status]}]\n",
+    "config": "type: providerconfig\nname: edr\nkind: leaf\nkind_version: 1\nspec: {settings: {a: DESCRIBED}}\n",
+    "binding": "type: reactorbinding\nname: edr\nwatch_kind: leaf\ntransition: failed\nreactor: ear\n"
+    "label_match: {a: DESCRIBED}\n",
+}
+
+
+@pytest.mark.parametrize("what", MADE)
+def test_what_somebody_changed_meanwhile_is_overwritten_by_no_edit(conctl, editor, meanwhile, what):
+    conctl("apply", "-f", "-", stdin=EAR)
+    conctl("apply", "-f", "-", stdin=MADE[what].replace("DESCRIBED", "Old."))
+    meanwhile(lambda: conctl("apply", "-f", "-", stdin=MADE[what].replace("DESCRIBED", "Theirs.")))
+    editor({"Old.": "Ours."}, {"Ours.": "Both."})
+    done = conctl("edit", what, "edr")
+    assert done.exit_code == 0, done.stderr
+    again = editor.seen()[1]
+    assert "was changed meanwhile" in again
+    assert "Theirs." in again.split("was changed meanwhile")[1]
+    assert "Both." in conctl("get", what, "edr").stdout
 
 
 def test_what_is_owned_is_not_edited(conctl, editor):
@@ -185,10 +261,11 @@ def test_what_is_owned_is_not_edited(conctl, editor):
     assert "is owned by stack/edit-owner; edit that instead" in done.stderr
 
 
-def test_an_editor_that_fails_is_one_sentence(conctl, monkeypatch):
+def test_an_editor_that_fails_is_one_sentence(conctl, monkeypatch, kept):
     declare(conctl, "no-editor", size=1)
     monkeypatch.setenv("EDITOR", "/bin/false")
     monkeypatch.delenv("VISUAL", raising=False)
     done = conctl("edit", "leaf/no-editor")
     assert done.exit_code == 1
     assert done.stderr.startswith("Error: /bin/false: Editing failed")
+    assert kept() == []

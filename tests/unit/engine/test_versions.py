@@ -260,9 +260,13 @@ def test_a_config_is_edited_without_running_its_resources_again_if_so_asked(vm, 
 @pytest.mark.parametrize(
     ("child", "told"),
     [
-        (ChildSpec("vm", 1, "c", {}, {"k": "x" * 254}), "vm/c: it may have at most 64 labels"),
-        (ChildSpec("vm", 1, "c", {}, {f"k{i}": "" for i in range(65)}), "vm/c: it may have at most 64 labels"),
-        (ChildSpec("vm", 1, "c", {}, {"": "x"}), "vm/c: it may have at most 64 labels"),
+        (ChildSpec("vm", 1, "c", {}, {"k": "x" * 254}), "vm/c: /labels/k: expected at most 253 characters"),
+        (
+            ChildSpec("vm", 1, "c", {}, {f"k{i}": "" for i in range(65)}),
+            "vm/c: /labels: expected at most 64 labels, got 65",
+        ),
+        (ChildSpec("vm", 1, "c", {}, {"a:b": "x"}), "vm/c: /labels/a:b: 'a:b' is no label key"),
+        (ChildSpec("vm", 1, "c", {}, {"": "x"}), "vm/c: /labels/: '' is no label key"),
         (ChildSpec("vm", 1, "c", {}, {"k": "a\x00b"}), "none of them NUL"),
         (ChildSpec("vm", 1, "c\x00", {}), "is not a resource name"),
         (ChildSpec("v\x00m", 1, "c", {}), "is not a kind name"),

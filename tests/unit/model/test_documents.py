@@ -149,3 +149,21 @@ def test_what_yaml_says_in_its_own_words_comes_with_advice(text, advice):
         parse_documents(text.encode(), "f.yaml")
 
     assert refused.value.hint.startswith(advice)
+
+
+@pytest.mark.parametrize(
+    ("text", "documents"),
+    [
+        ("{kind: leaf, n: 1.0}", ['{"kind":"leaf","n":1.0}']),
+        ("{kind: a}\n---\nkind: b\n", ['{"kind":"a"}', '{"kind":"b"}']),
+        ("[{kind: a}, {kind: b}]", ['{"kind":"a"}', '{"kind":"b"}']),
+        ('{"a": 1}\n{"b": 2}\n', ['{"a": 1}', '{"b": 2}']),
+    ],
+)
+def test_without_a_suffix_flow_style_is_yaml_where_it_is_no_json(text, documents):
+    assert [bytes(document.raw).decode() for document in parse_documents(text.encode(), "-")] == documents
+
+
+def test_what_is_neither_json_nor_yaml_is_told_as_json():
+    with pytest.raises(ConfigError, match="-:1:10: not JSON"):
+        parse_documents(b'{"a": 1, b', "-")
