@@ -19,24 +19,24 @@ EVERY_WAY = [(language, mode) for language in TOOLS for mode in ("oneshot", "str
 SANITIZED = "CFLAGS=-Wall -Wextra -Wconversion -Werror -g -fsanitize=address,undefined -fno-sanitize-recover"
 SPEC = ("--spec", '{"name": "Ada"}')
 BUGS = [
-    ("bash", "oneshot", "  jq -c '{log:", "  ls /nowhere/at-all\n\n"),
-    ("bash", "stream", "  jq -c '{log:", "  ls /nowhere/at-all\n\n"),
-    ("python", "stream", '    log("debug"', '    raise KeyError("no luck")\n'),
+    ("bash", "oneshot", """  jq -c '{log: {level: "debug", message: "greeting""", "  ls /nowhere/at-all\n\n"),
+    ("bash", "stream", """  jq -c '{log: {level: "debug", message: "greeting""", "  ls /nowhere/at-all\n\n"),
+    ("python", "stream", '    log("debug", f"greeting', '    raise KeyError("no luck")\n'),
     ("python", "stream", '"text": f"{settings', '"not JSON": {1}, '),
-    ("node", "stream", '  log("debug"', '  throw new Error("no luck");\n'),
+    ("node", "stream", '  log("debug", `greeting', '  throw new Error("no luck");\n'),
     ("node", "stream", "text: `${config", "notJson: 1n, "),
-    ("go", "stream", '\ttell("debug"', '\tpanic("no luck")\n'),
+    ("go", "stream", '\ttell("debug", fmt.Sprintf("greeting', '\tpanic("no luck")\n'),
 ]
 WAITS = [
     (
         "node",
-        '  log("debug"',
+        '  log("debug", `greeting',
         ("console.log = ", 'console.error("a process started");\nconsole.log = '),
         '  await new Promise((_, reject) => signal.addEventListener("abort", () => reject(signal.reason)));\n',
     ),
     (
         "go",
-        '\ttell("debug"',
+        '\ttell("debug", fmt.Sprintf("greeting',
         ("\tended := ", '\tlog.Print("a process started")\n\tended := '),
         "\t<-ctx.Done()\n\tif ctx.Err() != nil {\n\t\treturn response{}, ctx.Err()\n\t}\n",
     ),
@@ -152,7 +152,7 @@ def test_the_c_program_reads_nothing_beyond_a_request_that_is_cut_anywhere(made)
 
 @pytest.mark.xdist_group("dev")
 @pytest.mark.parametrize("language", ["bash", "node"])
-def test_dev_makes_its_example_ready(made, language):
+def test_dev_makes_its_example_ready_and_what_is_deleted_is_torn_down(made, language):
     environment = os.environ | {"LISTEN_ADDR": "127.0.0.1:0", "BROKER_ADDR_LISTEN": "127.0.0.1:0"}
     dev = subprocess.Popen(
         [str(BIN / "stdworker"), "dev", "."],
@@ -166,7 +166,15 @@ def test_dev_makes_its_example_ready(made, language):
     hung = threading.Timer(HANG_SECONDS, dev.kill)
     hung.start()
     try:
-        assert any("thing/example: Ready" in line for line in dev.stdout)
+        told = ""
+        while "thing/example: Ready" not in told:
+            line = dev.stdout.readline()
+            assert line, told
+            told += line
+        server = re.search(r"^engine (\S+)", told, re.MULTILINE)[1]
+        deleted = run(Path.cwd(), "conctl", "--server", server, "delete", "thing/example")
+        assert deleted.returncode == 0, deleted.stderr
+        assert any("thing/example: deleted" in line for line in dev.stdout)
     finally:
         dev.send_signal(signal.SIGINT)
         dev.stdout.read()

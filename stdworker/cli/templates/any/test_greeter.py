@@ -44,6 +44,12 @@ class Promises(unittest.TestCase):
 
         self.assertEqual((refused["result"], refused["error"]["reason"]), ("terminal", "UnknownReaction"))
 
+    def test_a_teardown_may_run_again_and_asks_nothing_of_the_spec(self):
+        for spec in ({"name": "Ada"}, {}):
+            with self.subTest(spec=spec):
+                gone = call(spec, "--reaction", "delete")
+                self.assertEqual((gone["result"], gone["outcome"]), ("success", {}))
+
     def test_it_keeps_to_the_protocol(self):
         checked = stdworker("check", "./greeter")
 

@@ -27,8 +27,8 @@ static void refuse(json request, const char *reason, const char *message) {
   end();
 }
 
-static void log_debug(json request) {
-  fputs("{\"log\":{\"level\":\"debug\",\"message\":\"greeting for ", stdout);
+static void log_debug(json request, const char *what) {
+  printf("{\"log\":{\"level\":\"debug\",\"message\":\"%s ", what);
   put(json_inner(json_member(request, "name")));
   fputs(", generation ", stdout);
   put(json_member(request, "generation"));
@@ -44,7 +44,7 @@ static void work(json request) {
     return;
   }
 
-  log_debug(request);
+  log_debug(request, "greeting for");
 
   begin(request);
   fputs(",\"status\":{\"text\":\"", stdout);
@@ -55,9 +55,20 @@ static void work(json request) {
   end();
 }
 
+// Takes back what work made. It may run again, and when nothing is there any more.
+static void teardown(json request) {
+  log_debug(request, "goodbye to");
+
+  begin(request);
+  end();
+}
+
 static void answer(json request) {
-  if (json_equals(json_member(request, "reaction"), "work")) {
+  json reaction = json_member(request, "reaction");
+  if (json_equals(reaction, "work")) {
     work(request);
+  } else if (json_equals(reaction, "delete")) {
+    teardown(request);
   } else {
     refuse(request, "UnknownReaction", "greeter has no such reaction");
   }

@@ -80,11 +80,17 @@ func work(ctx context.Context, req request) (response, error) {
 	}, nil
 }
 
+// teardown takes back what work made. It may run again, and when nothing is there any more.
+func teardown(_ context.Context, req request) (response, error) {
+	tell("debug", "goodbye to "+req.Name)
+	return response{}, nil
+}
+
 func unknown(_ context.Context, req request) (response, error) {
 	return response{}, refused("UnknownReaction", "greeter has no reaction %q", req.Reaction)
 }
 
-var reactions = map[string]func(context.Context, request) (response, error){"work": work}
+var reactions = map[string]func(context.Context, request) (response, error){"work": work, "delete": teardown}
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
