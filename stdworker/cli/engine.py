@@ -112,9 +112,9 @@ def backup(destination: Path, overwrite: bool, **options: str | None) -> None:
 
     An engine that is to go on from the copy is started with DATABASE_URL=sqlite:///DEST.
     """
-    from stdworker.engine.reconcile.engine import open_database
     from stdworker.engine.settings import ServeSettings
     from stdworker.engine.store.backup import back_up
+    from stdworker.engine.store.opening import open_database
     from stdworker.engine.store.sqlite import SqliteDatabase
 
     begun = time.monotonic()

@@ -16,7 +16,7 @@ import httpx
 import psycopg
 import pytest
 
-from stdworker.engine.reconcile.engine import open_database
+from stdworker.engine.store.opening import open_database
 from stdworker.model.task import Lease
 from stdworker.testing import invariants
 from stdworker.wire.generated import worker_pb2 as pb

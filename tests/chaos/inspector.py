@@ -8,8 +8,8 @@ from contextlib import suppress
 
 import psycopg
 
-from stdworker.engine.reconcile.engine import open_database
 from stdworker.engine.store.contract import Connection
+from stdworker.engine.store.opening import open_database
 from stdworker.engine.store.rows import Node
 from stdworker.errors import StoreError
 from stdworker.testing import invariants

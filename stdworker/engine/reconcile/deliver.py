@@ -146,7 +146,7 @@ def _queue_again(uow: UnitOfWork, row: TaskRow, position: int) -> None:
 # ---- by hand ----
 
 
-def revive(uow: UnitOfWork, id: int) -> DeliveryRow:
+def retry(uow: UnitOfWork, id: int) -> DeliveryRow:
     """Queue a dead letter again, as if it had never been tried. Raises NotFound, and Conflict without a reactor."""
     delivery = dead_letter(uow.db, id, lock=True)
     pair = uow.kinds.reactor(delivery.reactor, delivery.reactor_version)

@@ -181,7 +181,7 @@ DELETE = Verb(
 )
 PUT_BINDING = Verb("put binding", _each(bindings.put), alone=True)
 DELETE_BINDING = Verb("delete binding", _each(bindings.remove), alone=True)
-REVIVE = Verb("retry dead letter", _each(deliver.revive), alone=True)
+RETRY_DEAD_LETTER = Verb("retry dead letter", _each(deliver.retry), alone=True)
 QUARANTINE = Verb("quarantine", _each(quarantine.freeze), alone=True)
 UNQUARANTINE = Verb("unquarantine", _each(quarantine.release), alone=True)
 ROLL_BACK = Verb("roll back", _each(revisions.roll_back), alone=True)

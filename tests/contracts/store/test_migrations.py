@@ -56,7 +56,7 @@ def test_a_schema_that_has_outgrown_this_code_is_refused(database):
 
 
 def test_several_that_open_a_fresh_database_at_once_make_one_schema(database_url, tmp_path):
-    from stdworker.engine.reconcile.engine import open_database
+    from stdworker.engine.store.opening import open_database
 
     databases = [open_database(database_url) for _ in range(4)]
     problems: list[Exception] = []
