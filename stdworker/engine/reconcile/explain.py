@@ -143,6 +143,7 @@ def _gated(look: Look) -> Iterator[Reason]:
     sources = {seen.node.id: seen.node for seen in lists.get_many(look.db, [edge.dependency_id for edge in incoming])}
     for edge in incoming:
         if (source := sources.get(edge.dependency_id)) is None:
+            yield _removed(look.seen.owner)
             continue
         if not state.is_synced(source) or state.is_deleting(source):
             told = f"it waits for {source.ref}, which {gates.why_unsynced(source)}"
@@ -153,6 +154,11 @@ def _gated(look: Look) -> Iterator[Reason]:
             value = find(status, pointer)
             if value is None or value == b"null":
                 yield _missing(source.ref, pointer, field, "isn't there" if value is None else "is null")
+
+
+def _removed(owner: Ref | None) -> Reason:
+    told = f"it waits for a dependency that is gone, which {owner} has to make again or want no more"
+    return Reason("waits_for_dependency", told, f"conctl explain {owner}", owner)
 
 
 def _missing(source: Ref, pointer: str, field: str, how: str) -> Reason:

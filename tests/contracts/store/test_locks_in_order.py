@@ -10,12 +10,13 @@ import threading
 import pytest
 
 from stdworker.engine.reconcile import schedule, verbs
+from stdworker.engine.reconcile.batcher import Verb
 from stdworker.engine.reconcile.flush import flush
 from stdworker.engine.reconcile.kinds import Kinds
 from stdworker.engine.reconcile.positions import Positions
-from stdworker.engine.reconcile.unit import UnitOfWork
+from stdworker.engine.reconcile.unit import Named, UnitOfWork
 from stdworker.engine.settings import EngineOptions
-from stdworker.engine.store import catalog, nodes, tasks
+from stdworker.engine.store import catalog, events, nodes, tasks
 from stdworker.engine.store.postgres import PostgresDatabase
 from stdworker.engine.store.records import UNSET, Settlement, Want
 from stdworker.engine.store.rows import RECONCILE, ConfigRow, Node, TaskRow, task_id
@@ -139,6 +140,15 @@ def test_of_two_that_take_the_last_references_to_a_config_away_the_second_one_re
     other.commit()
     second.join(HANG_SECONDS)
     assert other.fetch("SELECT name FROM provider_configs") == []
+
+
+def test_events_have_their_places_in_the_order_in_which_they_are_seen(other, beside):
+    """Who has seen one will see none that is earlier."""
+    events.add(other, [events.EventRow("leaf", None, None, "First", "", "", "ada", "{}", 0)] * 2)
+    later = beside(Verb("tell", lambda uow, calls: [uow.audit(Named("leaf", None), "Second") for _ in calls]), None)
+    other.commit()
+    later.join(HANG_SECONDS)
+    assert other.fetch("SELECT type FROM events ORDER BY seq") == [("First",), ("First",), ("Second",)]
 
 
 def test_a_claim_that_finds_nothing_to_run_waits_for_nobody_and_ends_it_the_next_time(database, other):

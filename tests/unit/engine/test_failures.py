@@ -2,10 +2,11 @@
 
 import pytest
 
-from stdworker.engine.reconcile import Engine
+from stdworker.engine.reconcile import Engine, verbs
 from stdworker.engine.reconcile.batcher import Batcher
 from stdworker.engine.reconcile.retry import delay_ms
 from stdworker.engine.reconcile.ticks import Reaper
+from stdworker.engine.store import tasks
 from stdworker.engine.store.records import ConfigDeclaration, Settlement
 from stdworker.engine.store.tasks import LeaseRow
 from stdworker.errors import Retry, Terminal
@@ -190,6 +191,24 @@ def test_a_lease_that_was_renewed_meanwhile_is_left_alone(leaf):
         leaf.do(leaf.engine.ticks.reap())
         leaf.clock.advance(3)
         leaf.do(leaf.engine.attest([claim.lease], "broker", "worker"))
+    assert leaf.settle(claim)
+
+
+def test_a_lease_that_is_renewed_after_it_was_judged_is_left_alone(leaf):
+    claim = leaf.claim_one()
+    judged = leaf.do(leaf.engine.read(tasks.leases))
+    leaf.clock.advance(1)
+    leaf.do(leaf.engine.attest([claim.lease], "broker", "worker"))
+    assert leaf.do(leaf.engine._batcher.call(verbs.REAP, judged)) == 0
+    assert leaf.settle(claim)
+
+
+def test_a_wall_clock_that_jumps_makes_no_lease_silent(leaf):
+    claim = leaf.claim_one()
+    leaf.clock.monotonic = lambda: 7.0
+    for _ in range(10):
+        leaf.do(leaf.engine.ticks.reap())
+        leaf.clock.advance(3)
     assert leaf.settle(claim)
 
 

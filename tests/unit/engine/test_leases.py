@@ -5,6 +5,7 @@ import pytest
 from stdworker.engine.store.records import ConfigDeclaration, KindPolicy, Settlement
 from stdworker.model.kind import KindVersion, Stage
 from stdworker.model.outcome import Outcome
+from stdworker.model.resource import Ref
 from stdworker.model.task import Lease
 
 
@@ -150,6 +151,17 @@ def test_what_is_given_back_is_not_an_attempt_and_can_be_claimed_at_once(leaf):
     assert leaf.claim_one().lease.epoch == 2
 
 
+def test_a_superseded_task_that_is_given_back_begins_its_run_anew(world):
+    make = {"name": "make", "trigger": "specChange", "emits": ["status"]}
+    world.composite("all", make)
+    world.apply("all", "x", {"n": 1})
+    world.answer(world.claim_one())
+    work = world.claim_one()
+    world.apply("all", "x", {"n": 2})
+    world.settle(work, error="cancelled", released=True)
+    assert world.work() == ["compose all/x", "work all/x"]
+
+
 def test_what_is_given_back_keeps_its_place(leaf):
     leaf.apply("leaf", "b")
     [claim] = leaf.claim(credit=1)
@@ -203,6 +215,17 @@ def test_who_looks_for_void_leases_is_told_when_one_moves_to_it(leaf):
             return await watch.next(10)
 
     assert {hint.topic for hint in leaf.do(move())} == {"voided"}
+
+
+def test_who_looks_for_void_leases_is_told_when_one_is_superseded(leaf):
+    leaf.claim_one()
+
+    async def supersede():
+        async with leaf.engine.watch("voided") as watch:
+            await leaf.engine.quarantine(Ref("leaf", "a"), "ada")
+            return await watch.next(10)
+
+    assert {hint.topic for hint in leaf.do(supersede())} == {"voided"}
 
 
 def test_progress_is_shown_and_ends_with_the_lease(leaf):

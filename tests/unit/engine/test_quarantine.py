@@ -97,6 +97,16 @@ def test_what_a_task_finished_before_it_could_stop_is_stored(world):
     assert (world.work(), world.phase("leaf/a")) == ([], "Ready")
 
 
+def test_a_failure_for_good_that_a_task_brings_before_it_could_stop_is_stored(world):
+    world.leaf()
+    world.apply("leaf", "a")
+    claim = world.claim_one()
+    freeze(world, "leaf/a")
+    assert world.settle(claim, error="no such zone", terminal=True)
+    release(world, "leaf/a")
+    assert (world.work(), world.phase("leaf/a")) == ([], "Failed")
+
+
 def test_a_task_whose_worker_is_lost_meanwhile_waits_uncounted(world):
     world.leaf()
     world.apply("leaf", "a")

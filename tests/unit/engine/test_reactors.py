@@ -159,6 +159,20 @@ def test_entering_a_phase_again_is_another_crossing_and_staying_in_it_is_none(wa
     assert len({*tokens}) == 2
 
 
+def test_a_failure_that_follows_another_in_one_transaction_is_no_other_crossing(watched, told):
+    """A value that never fitted becomes another one that doesn't fit: Failed was not left in between."""
+    watched.leaf("vm", spec_schema={"properties": {"id": {"type": "string"}}})
+    watched.on("leaf", lambda claim: Outcome(status={"id": claim.resource.generation}))
+    bind(watched, "vm", "failed")
+    watched.group("g", ["leaf/n"], ["vm/v"], edges=[["vm/v", "leaf/n", [["/id", "/id"]]]])
+    watched.work()
+    watched.again("leaf/n")
+    watched.work()
+    record = watched.get("vm/v")
+    assert (record.phase, record.generation, record.spec) == ("Failed", 3, b'{"id":2}')
+    assert told == ["failed vm/v"]
+
+
 def test_the_removal_of_a_whole_composite_is_told_for_each_of_it_with_what_it_was(watched, told):
     watched.kind("leaf", MAKE, DROP)
     bind(watched, "leaf", "deleted")

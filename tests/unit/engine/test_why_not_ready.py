@@ -14,6 +14,7 @@ from tests.unit.engine.conftest import BROKER, COMPOSE, reaction
 STORES = "both"
 
 LEAF = KindVersion("leaf")
+DROP = {"name": "drop", "trigger": "deleteRequested", "emits": ["finalizer"], "finalizer": "drop"}
 
 
 @pytest.fixture
@@ -164,6 +165,19 @@ def test_what_waits_for_a_dependency_that_is_stuck_says_why(world, failure, told
         world.on("leaf", fail)
         world.answer(world.claim_one())
     assert only(world, "leaf/b").message == f"it waits for leaf/a, which {told}"
+
+
+def test_what_waits_for_a_dependency_that_is_gone_names_who_makes_it_again(world):
+    world.kind("leaf", reaction("make", "specChange", ["status"]), DROP)
+    world.group("g", ["leaf/a"])
+    world.work()
+    world.delete("leaf/a")
+    teardown = world.claim_one()
+    chain(world)
+    world.settle(teardown)
+    reason = only(world, "leaf/b")
+    told = "it waits for a dependency that is gone, which group/g has to make again or want no more"
+    assert (reason.code, reason.message, reason.about) == ("waits_for_dependency", told, world.ref("group/g"))
 
 
 @pytest.mark.parametrize(("status", "how"), [({"other": 1}, "isn't there"), ({"url": None}, "is null")])
