@@ -392,14 +392,9 @@ def test_who_asks_for_a_kind_without_a_name_is_told_how_it_is_listed(conctl, wor
     assert list_command in done.stderr
 
 
-@pytest.mark.parametrize(
-    "words", [("get", "kind", "leaf"), ("get", "kind", "leaf@1"), ("get", "crd", "leaf", "--kind-version=1")]
-)
+@pytest.mark.parametrize("words", [("kind", "leaf"), ("crd", "leaf@1"), ("kinds", "leaf", "--kind-version=1")])
 def test_a_kind_is_named_with_its_version(conctl, words):
     assert conctl("get", *words, "-o", "name").stdout == "leaf@1\n"
-    named = "kind: named\nkind_version: 2\nreactions: [{name: w, trigger: specChange, emits: [status]}]\n"
-    conctl("apply", "-f", "-", stdin=named)
-    assert conctl("delete", "kind", "named", "--kind-version", "2").stdout == "manifest named@2 deleted\n"
 
 
 @pytest.mark.parametrize("version", ["x", "0", "-1", "99999", "1.0", "٣"])
