@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from functools import lru_cache
 from itertools import pairwise
+from typing import Any
 
-from stdworker.model.json_text import RawJson, elements, join_elements, join_members, members
+from stdworker.model.json_text import RawJson, dumps, elements, join_elements, join_members, members
 
 MASK = "***"
 
@@ -42,6 +44,11 @@ def mask(config: RawJson) -> RawJson:
     At any place, not only in `settings` and `env`: a secret is one also where that key is misspelt.
     """
     return _masked(config, secret=False)
+
+
+def holds_secret(path: Iterable[str | int], value: Any) -> bool:
+    """Is a part of a config, which is at this path, a secret, or is there one in it?"""
+    return any(isinstance(step, str) and is_secret(step) for step in path) or mask(dumps(value)) != dumps(value)
 
 
 def is_masked(config: RawJson) -> bool:

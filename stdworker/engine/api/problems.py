@@ -18,7 +18,8 @@ from starlette.routing import compile_path
 from stdworker import errors
 from stdworker.engine.api.shapes.common import encode
 from stdworker.engine.api.shapes.problems import ErrorView, Problem
-from stdworker.model.json_text import escape_token
+from stdworker.model.json_text import RawJson, escape_token
+from stdworker.model.secrets import is_secret, mask
 
 CODE_PREFIX = "urn:converge:problem:"
 MEDIA_TYPE = "application/problem+json"
@@ -87,14 +88,18 @@ def _violations(error: errors.StdworkerError, body: bytes) -> list[ErrorView]:
 
 
 def _value_at(body: bytes, pointer: str) -> Any:
-    """The offending value, unless it is long or not there."""
+    """The offending value, unless it is long, not there or a secret."""
     value = msgspec.Raw(body)
     try:
         for token in pointer.split("/")[1:]:
             key = token.replace("~1", "/").replace("~0", "~")
+            if is_secret(key):
+                return None
             inner = msgspec.json.decode(value, type=dict[str, msgspec.Raw] | list[msgspec.Raw])
             value = inner[int(key)] if isinstance(inner, list) else inner[key]
-        return value if pointer and 0 < len(memoryview(value)) <= VALUE_CHARACTERS_MAX else None
+        if not pointer or not 0 < len(memoryview(value)) <= VALUE_CHARACTERS_MAX:
+            return None
+        return msgspec.Raw(mask(RawJson(value)))
     except (msgspec.DecodeError, LookupError, ValueError, RecursionError):
         return None
 

@@ -18,6 +18,7 @@ from stdworker.model.json_text import RawJson, dumps, escape_token, loads
 from stdworker.model.kind import Emit, KindVersion, Stage, Transition, Trigger
 from stdworker.model.manifest import Manifest, Reaction
 from stdworker.model.pointer import parse
+from stdworker.model.secrets import MASK, holds_secret
 
 VIOLATIONS_MAX = 20
 PATTERN_BYTES_MAX = 1 << 20
@@ -28,15 +29,18 @@ _OPEN_ENDED = {"anyOf", "oneOf", "not", "if", "minProperties", "dependentRequire
 Violations = list[tuple[str, str]]
 
 
-def compile_schema(schema: dict[str, Any], where: str) -> jsonschema_rs.Draft202012Validator:
+def compile_schema(schema: dict[str, Any], where: str, mask: str | None = None) -> jsonschema_rs.Draft202012Validator:
     """Compile a schema that nobody vouches for: references stay inside it, patterns run in linear time.
 
-    Raises Invalid naming `where` when it is no JSON Schema 2020-12, refers outside itself, or has a pattern
-    that only a backtracking engine could match.
+    With a `mask` its messages have that in place of values. Raises Invalid naming `where` when it is no JSON Schema
+    2020-12, refers outside itself, or has a pattern that only a backtracking engine could match.
     """
     try:
         return jsonschema_rs.Draft202012Validator(
-            schema, pattern_options=jsonschema_rs.RegexOptions(size_limit=PATTERN_BYTES_MAX), retriever=_refuse
+            schema,
+            pattern_options=jsonschema_rs.RegexOptions(size_limit=PATTERN_BYTES_MAX),
+            retriever=_refuse,
+            mask=mask,
         )
     except (jsonschema_rs.ValidationError, jsonschema_rs.ReferencingError, ValueError) as error:
         reason = getattr(error, "message", None) or str(error)
@@ -52,6 +56,8 @@ class Schema:
     """A compiled schema; without one everything is valid."""
 
     validator: jsonschema_rs.Draft202012Validator | None
+    masked: jsonschema_rs.Draft202012Validator | None = None
+    """The same for documents that hold secrets, which no message may show."""
 
     def violations(self, value: Any, *, pending: tuple[str, ...] = (), ignore_required: bool = False) -> Violations:
         """Where `value` breaks the schema; what only concerns the pointers in `pending` is let pass."""
@@ -59,15 +65,24 @@ class Schema:
             return []
         found: Violations = []
         waits = [parse(pointer) for pointer in pending]
-        for error in self.validator.iter_errors(value):
+        for error, message in self._errors(value):
             path = [str(token) for token in error.instance_path]
             if ignore_required and error.kind.name == "required":
                 continue
             if not any(_concerns(error, path, tokens) for tokens in waits):
-                found.append(("".join("/" + escape_token(token) for token in path), error.message))
+                found.append(("".join("/" + escape_token(token) for token in path), message))
             if len(found) == VIOLATIONS_MAX:
                 break
         return found
+
+    def _errors(self, value: Any) -> Iterator[tuple[jsonschema_rs.ValidationError, str]]:
+        """Each error with what is told of it."""
+        assert self.validator is not None
+        if self.masked is None:
+            yield from ((error, error.message) for error in self.validator.iter_errors(value))
+            return
+        for error, masked in zip(self.validator.iter_errors(value), self.masked.iter_errors(value), strict=True):
+            yield error, (masked if holds_secret(error.instance_path, error.instance) else error).message
 
 
 def _concerns(error: jsonschema_rs.ValidationError, path: list[str], pending: list[str]) -> bool:
@@ -113,7 +128,8 @@ class Kind:
 
     @cached_property
     def config_schema(self) -> Schema:
-        return _schema(self.manifest.config_schema, "config_schema")
+        document, where = self.manifest.config_schema, "config_schema"
+        return Schema(*(compile_schema(document, where, mask) for mask in (None, MASK))) if document else Schema(None)
 
     @property
     def finalizers(self) -> list[str]:
