@@ -12,7 +12,8 @@ from bench.figure import Figure
 from bench.processes import postgres
 from stdworker.cli.collector import spare_the_collector
 from stdworker.engine.reconcile import Engine
-from stdworker.engine.store.records import ApplyDocument, Settlement, Want
+from stdworker.engine.store.claims import Settlement, Want
+from stdworker.engine.store.declarations import ApplyDocument
 from stdworker.model.json_text import RawJson
 from stdworker.model.kind import KindVersion, Stage
 from stdworker.model.outcome import ChildSpec, DepEdge, Outcome, ValueFlow

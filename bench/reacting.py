@@ -8,7 +8,7 @@ import tempfile
 from bench import engine
 from bench.figure import Figure, at_most
 from stdworker.cli.collector import spare_the_collector
-from stdworker.engine.store.records import BindingDeclaration
+from stdworker.engine.store.declarations import BindingDeclaration
 
 NAME = "reacting"
 BUDGET = "CPU of claim + settle with a reactor that watches something else ÷ without any ≤ 1.1"

@@ -9,7 +9,8 @@ import psycopg
 import pytest
 
 from stdworker.engine.reconcile import Engine, reading
-from stdworker.engine.store.records import ApplyDocument, ResourceFilter
+from stdworker.engine.store.declarations import ApplyDocument
+from stdworker.engine.store.records import ResourceFilter
 from stdworker.errors import SettingsError
 from stdworker.model.json_text import RawJson
 from stdworker.model.resource import Ref

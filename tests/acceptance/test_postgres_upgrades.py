@@ -14,8 +14,9 @@ import pytest
 
 from stdworker.engine.reconcile import Engine
 from stdworker.engine.store import migrate, postgres
+from stdworker.engine.store.claims import Settlement, Want
+from stdworker.engine.store.declarations import ApplyDocument
 from stdworker.engine.store.postgres import PostgresDatabase
-from stdworker.engine.store.records import ApplyDocument, Settlement, Want
 from stdworker.errors import StoreError, StoreUnavailable
 from stdworker.model.kind import KindVersion
 from stdworker.model.outcome import Outcome

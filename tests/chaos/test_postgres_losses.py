@@ -14,8 +14,9 @@ import pytest
 
 from stdworker.engine.reconcile import Engine
 from stdworker.engine.store import postgres_connection
+from stdworker.engine.store.claims import Settlement, Want
+from stdworker.engine.store.declarations import Applied, ApplyDocument
 from stdworker.engine.store.postgres import PostgresDatabase
-from stdworker.engine.store.records import Applied, ApplyDocument, Settlement, Want
 from stdworker.errors import StdworkerError, StoreUnavailable
 from stdworker.model.json_text import RawJson
 from stdworker.model.kind import KindVersion

@@ -22,7 +22,7 @@ from stdworker.engine.api.shapes.common import encode
 from stdworker.engine.api.shapes.lines import BatchLine
 from stdworker.engine.api.shapes.resources import ResourceBody
 from stdworker.engine.reconcile import Engine
-from stdworker.engine.store.records import ApplyDocument, Declared
+from stdworker.engine.store.declarations import ApplyDocument, Declared
 from stdworker.errors import StdworkerError
 from stdworker.model.json_text import check
 

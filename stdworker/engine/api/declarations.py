@@ -10,7 +10,7 @@ from msgspec import UnsetType
 from stdworker.engine.api.shapes.configs import ConfigBody
 from stdworker.engine.api.shapes.reactors import BindingBody
 from stdworker.engine.api.shapes.resources import ResourceBody
-from stdworker.engine.store.records import (
+from stdworker.engine.store.declarations import (
     UNSET,
     ApplyDocument,
     BindingDeclaration,

@@ -21,7 +21,7 @@ from stdworker.engine.api.shapes.configs import ConfigBody
 from stdworker.engine.api.shapes.lines import PlanLine
 from stdworker.engine.api.shapes.reactors import BindingBody
 from stdworker.engine.api.shapes.resources import ResourceBody
-from stdworker.engine.store.records import Declaration, Planned
+from stdworker.engine.store.declarations import Declaration, Planned
 from stdworker.errors import Invalid, StdworkerError
 from stdworker.model.json_text import check, loads, members
 

@@ -24,7 +24,8 @@ from stdworker.engine.api.shapes.resources import (
     Summary,
 )
 from stdworker.engine.reconcile import Engine
-from stdworker.engine.store.records import ApplyDocument, ResourceRecord
+from stdworker.engine.store.declarations import ApplyDocument
+from stdworker.engine.store.records import ResourceRecord
 from stdworker.errors import NotFound, RequestError
 from stdworker.model.resource import Ref
 

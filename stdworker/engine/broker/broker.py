@@ -25,7 +25,7 @@ from stdworker.engine.broker.subscription import Subscription
 from stdworker.engine.broker.sweeping import Sweeper
 from stdworker.engine.broker.ticks import forever
 from stdworker.engine.reconcile import Engine, Hint, Watch
-from stdworker.engine.store.records import Claim, Settlement
+from stdworker.engine.store.claims import Claim, Settlement
 from stdworker.errors import StdworkerError
 from stdworker.model.config import ProviderConfig
 from stdworker.model.kind import KindVersion

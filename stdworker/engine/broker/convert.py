@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from stdworker.engine.store.records import Claim, Settlement
+from stdworker.engine.store.claims import Claim, Settlement
 from stdworker.errors import JsonError
 from stdworker.model.json_text import RawJson, check
 from stdworker.model.kind import Stage

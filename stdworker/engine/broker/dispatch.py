@@ -19,7 +19,7 @@ from stdworker.engine.broker.convert import encode_claim
 from stdworker.engine.broker.releasing import Releaser
 from stdworker.engine.broker.session import Running, Session, expiry
 from stdworker.engine.reconcile import Engine
-from stdworker.engine.store.records import Claim, Want
+from stdworker.engine.store.claims import Claim, Want
 from stdworker.errors import ProtocolError
 from stdworker.model.kind import KindVersion
 from stdworker.wire.channel import MESSAGE_BYTES_MAX

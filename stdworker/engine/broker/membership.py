@@ -17,7 +17,7 @@ import stdworker
 from stdworker.engine.broker.session import Session
 from stdworker.engine.broker.ticks import forever
 from stdworker.engine.reconcile import Engine
-from stdworker.engine.store.records import MemberRecord, ServedRecord, WorkerRecord
+from stdworker.engine.store.members import MemberRecord, ServedRecord, WorkerRecord
 from stdworker.errors import StdworkerError
 
 REPORT_SECONDS = 5.0

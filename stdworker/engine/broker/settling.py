@@ -10,7 +10,7 @@ from typing import NamedTuple
 from stdworker.engine.broker import metrics
 from stdworker.engine.broker.session import Session
 from stdworker.engine.reconcile import Engine
-from stdworker.engine.store.records import Settlement
+from stdworker.engine.store.claims import Settlement
 from stdworker.model.kind import KindVersion
 from stdworker.model.task import Lease
 

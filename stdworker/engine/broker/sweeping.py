@@ -10,7 +10,7 @@ from stdworker.engine.broker.attesting import Attester
 from stdworker.engine.broker.releasing import Releaser
 from stdworker.engine.broker.session import Running, Session
 from stdworker.engine.broker.settling import Settler
-from stdworker.engine.store.records import Settlement
+from stdworker.engine.store.claims import Settlement
 from stdworker.model.kind import Stage
 
 log = logging.getLogger("stdworker.broker")

@@ -11,7 +11,8 @@ from stdworker.engine.reconcile.flush import flush
 from stdworker.engine.reconcile.kinds import Kind
 from stdworker.engine.reconcile.unit import UnitOfWork
 from stdworker.engine.store import edges, lists
-from stdworker.engine.store.records import UNSET, Applied, ApplyDocument, Declared, ResourceRecord, revision
+from stdworker.engine.store.declarations import UNSET, Applied, ApplyDocument, Declared
+from stdworker.engine.store.records import ResourceRecord, revision
 from stdworker.engine.store.rows import DELETE, RECONCILE, Node, task_id
 from stdworker.errors import Conflict, Invalid, RequestError
 from stdworker.model.json_text import ascii_line, equal, loads

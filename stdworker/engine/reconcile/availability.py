@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from stdworker.engine.reconcile.kinds import record
+from stdworker.engine.reconcile.reasons import Reason
 from stdworker.engine.store import catalog, members, tasks
 from stdworker.engine.store.contract import Connection
-from stdworker.engine.store.records import MemberRecord, Reason, ServedRecord, WorkerRecord
+from stdworker.engine.store.members import MemberRecord, ServedRecord, WorkerRecord
 from stdworker.engine.store.rows import REACT, TaskRow
 from stdworker.model.kind import KindVersion
 

@@ -11,7 +11,8 @@ from stdworker.engine.reconcile.kinds import Violations
 from stdworker.engine.reconcile.unit import Named, UnitOfWork
 from stdworker.engine.store import reactors
 from stdworker.engine.store.contract import Connection
-from stdworker.engine.store.records import BindingDeclaration, revision
+from stdworker.engine.store.declarations import BindingDeclaration
+from stdworker.engine.store.records import revision
 from stdworker.engine.store.rows import BindingRow
 from stdworker.errors import Conflict, Invalid, NotFound
 from stdworker.model.json_text import dumps, loads

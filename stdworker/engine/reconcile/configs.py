@@ -10,8 +10,10 @@ from stdworker.engine.reconcile.kinds import Kind, Violations
 from stdworker.engine.reconcile.rejected import Rejected
 from stdworker.engine.reconcile.unit import Named, UnitOfWork
 from stdworker.engine.store import catalog, lists, nodes
+from stdworker.engine.store.claims import DefaultConfig
 from stdworker.engine.store.contract import Connection
-from stdworker.engine.store.records import ConfigDeclaration, ConfigRecord, DefaultConfig, revision
+from stdworker.engine.store.declarations import ConfigDeclaration
+from stdworker.engine.store.records import ConfigRecord, revision
 from stdworker.engine.store.rows import ConfigRow, Node
 from stdworker.errors import Conflict, Invalid, JsonError, NotFound
 from stdworker.model.config import ProviderConfig, ProviderConfigSpec

@@ -15,9 +15,9 @@ from stdworker.engine.reconcile.texts import clean
 from stdworker.engine.reconcile.tokens import new_tokens
 from stdworker.engine.reconcile.unit import UnitOfWork
 from stdworker.engine.store import reactors, tasks
+from stdworker.engine.store.claims import Claim, Settlement
 from stdworker.engine.store.contract import Connection
 from stdworker.engine.store.reactors import ReadyDelivery
-from stdworker.engine.store.records import Claim, Settlement
 from stdworker.engine.store.rows import REACT, DeliveryRow, TaskRow, task_id
 from stdworker.errors import Conflict, NotFound
 from stdworker.model.json_text import RawJson

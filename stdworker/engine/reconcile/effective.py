@@ -2,15 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+
 from stdworker.engine.store import catalog
 from stdworker.engine.store.contract import Connection
-from stdworker.engine.store.records import EffectiveConfig
 from stdworker.engine.store.rows import ConfigRow
 from stdworker.model.config import merge
 from stdworker.model.json_text import RawJson
 from stdworker.model.kind import KindVersion
-from stdworker.model.layers import DEFAULT, OVERRIDE, Layer, leaves
+from stdworker.model.layers import DEFAULT, OVERRIDE, Layer, Leaf, leaves
 from stdworker.model.secrets import mask
+
+
+@dataclass(frozen=True, slots=True)
+class EffectiveConfig:
+    """What the provider configs of a resource say together, secrets hidden.
+
+    `names` has the config of each layer; `bundle` is the layer that the bundle comes from.
+    """
+
+    names: dict[str, str]
+    leaves: Sequence[Leaf]
+    spec: RawJson | None
+    bundle: str | None
 
 
 def effective(db: Connection, pair: KindVersion, override: str | None) -> EffectiveConfig:

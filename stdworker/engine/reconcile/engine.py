@@ -17,8 +17,10 @@ from stdworker.engine.reconcile.ticks import Ticks
 from stdworker.engine.reconcile.watch import MISSED, TOPICS, Topic, Watch, Watches, decode
 from stdworker.engine.settings import EngineOptions
 from stdworker.engine.store.contract import Database
+from stdworker.engine.store.declarations import Declaration, Planned
+from stdworker.engine.store.members import MemberRecord
 from stdworker.engine.store.opening import open_database
-from stdworker.engine.store.records import AuditFilter, Declaration, EventRecord, MemberRecord, Page, Planned
+from stdworker.engine.store.records import AuditFilter, EventRecord, Page
 from stdworker.errors import RequestError
 from stdworker.model.resource import Ref
 

@@ -12,12 +12,13 @@ from itertools import islice
 
 from stdworker.engine.reconcile import conditions, gates, present, state
 from stdworker.engine.reconcile.availability import why_untaken
-from stdworker.engine.reconcile.effective import effective
+from stdworker.engine.reconcile.effective import EffectiveConfig, effective
 from stdworker.engine.reconcile.positions import POSITIONS_PER_MS
+from stdworker.engine.reconcile.reasons import Reason
 from stdworker.engine.store import edges, events, lists, nodes, operations, tasks
 from stdworker.engine.store.contract import Connection
 from stdworker.engine.store.lists import Seen
-from stdworker.engine.store.records import Explanation, Reason
+from stdworker.engine.store.records import ResourceRecord
 from stdworker.engine.store.rows import DELETE, OPERATE, RECONCILE, Node, TaskRow, task_id, task_ids
 from stdworker.engine.store.schema import FOREVER_MS
 from stdworker.model.json_text import RawJson
@@ -50,6 +51,15 @@ class Look:
 
     def task(self, task_type: int) -> TaskRow | None:
         return self.tasks.get(task_id(self.node.id, task_type))
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """A resource, why it is not Ready (nothing if it is), and its config."""
+
+    resource: ResourceRecord
+    reasons: list[Reason]
+    config: EffectiveConfig
 
 
 def explain(db: Connection, ref: Ref, now_ms: int) -> Explanation:

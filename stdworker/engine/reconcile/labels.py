@@ -6,8 +6,8 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 
+from stdworker.engine.store.declarations import UNSET, Labels
 from stdworker.engine.store.nodes import labels_text
-from stdworker.engine.store.records import UNSET, Labels
 from stdworker.errors import Invalid
 from stdworker.model.json_text import escape_token
 

@@ -11,7 +11,7 @@ from stdworker.engine.reconcile.texts import clean
 from stdworker.engine.reconcile.tokens import new_tokens, row_id
 from stdworker.engine.reconcile.unit import UnitOfWork
 from stdworker.engine.store import reactors, tasks
-from stdworker.engine.store.records import Claim, Settlement, VoidedLease, Want
+from stdworker.engine.store.claims import Claim, Settlement, VoidedLease, Want
 from stdworker.engine.store.rows import DELETE, OPERATE, REACT, Node, OperationRow, TaskRow, resource_of
 from stdworker.engine.store.tasks import LeaseRow, Ready
 from stdworker.model.config import ProviderConfig

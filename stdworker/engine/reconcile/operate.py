@@ -13,7 +13,7 @@ from stdworker.engine.reconcile.kinds import Kind, input_schema
 from stdworker.engine.reconcile.texts import clean, new_uid
 from stdworker.engine.reconcile.unit import UnitOfWork
 from stdworker.engine.store import operations, tasks
-from stdworker.engine.store.records import Settlement
+from stdworker.engine.store.claims import Settlement
 from stdworker.engine.store.rows import (
     DELETE,
     FAILED,

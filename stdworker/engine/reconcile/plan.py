@@ -11,16 +11,15 @@ from stdworker.engine.reconcile import apply, bindings, configs, publish
 from stdworker.engine.reconcile.kinds import Kinds
 from stdworker.engine.reconcile.unit import UnitOfWork
 from stdworker.engine.store import catalog, reactors
-from stdworker.engine.store.records import (
+from stdworker.engine.store.declarations import (
     ApplyDocument,
     BindingDeclaration,
     ConfigDeclaration,
-    ConfigRecord,
     Declaration,
     KindDeclaration,
-    KindRecord,
     Planned,
 )
+from stdworker.engine.store.records import ConfigRecord, KindRecord
 from stdworker.engine.store.rows import BindingRow, Node
 from stdworker.errors import RequestError
 from stdworker.model.json_text import RawJson, dumps, join_members, members

@@ -14,7 +14,8 @@ from stdworker.engine.reconcile.kinds import Kind, compile_schema, policy_text
 from stdworker.engine.reconcile.unit import Named, UnitOfWork
 from stdworker.engine.store import catalog
 from stdworker.engine.store.contract import Connection
-from stdworker.engine.store.records import KindDeclaration, KindPolicy, KindRecord
+from stdworker.engine.store.declarations import KindDeclaration
+from stdworker.engine.store.records import KindPolicy, KindRecord
 from stdworker.engine.store.rows import KindRow
 from stdworker.errors import Conflict, Incompatible, Invalid, ManifestError, NotFound
 from stdworker.model.json_text import dumps

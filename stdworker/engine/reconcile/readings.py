@@ -20,17 +20,16 @@ from stdworker.engine.store import edges as edge_store
 from stdworker.engine.store import events as event_store
 from stdworker.engine.store import members as member_store
 from stdworker.engine.store import operations as operation_store
+from stdworker.engine.store.claims import DefaultConfig, Leased
 from stdworker.engine.store.contract import Connection
 from stdworker.engine.store.events import EventRow
+from stdworker.engine.store.members import MemberRecord
 from stdworker.engine.store.records import (
     AuditFilter,
     ConfigRecord,
-    DefaultConfig,
     Edge,
     EventRecord,
     KindRecord,
-    Leased,
-    MemberRecord,
     Page,
     ResourceFilter,
     ResourceRecord,

@@ -16,7 +16,7 @@ from stdworker.engine.reconcile.rejected import Rejected
 from stdworker.engine.reconcile.tokens import row_id
 from stdworker.engine.reconcile.unit import UnitOfWork
 from stdworker.engine.store import edges, nodes
-from stdworker.engine.store.records import Settlement
+from stdworker.engine.store.claims import Settlement
 from stdworker.engine.store.rows import DELETE, OPERATE, REACT, Node, TaskRow, resource_of
 from stdworker.model.kind import Emit, Stage
 from stdworker.model.outcome import Outcome

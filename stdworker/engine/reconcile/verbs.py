@@ -27,7 +27,7 @@ from stdworker.engine.reconcile import (
 from stdworker.engine.reconcile.batcher import Verb
 from stdworker.engine.reconcile.unit import UnitOfWork
 from stdworker.engine.store import catalog, events, members, reactors
-from stdworker.engine.store.records import Claim, VoidedLease
+from stdworker.engine.store.claims import Claim, VoidedLease
 from stdworker.model.task import Lease
 
 DEAD_LETTERS_KEEP = 10_000

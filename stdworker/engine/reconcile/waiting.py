@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from stdworker.engine.reconcile.availability import why_untaken
 from stdworker.engine.reconcile.positions import POSITIONS_PER_MS
+from stdworker.engine.reconcile.reasons import Reason
 from stdworker.engine.store import reactors, tasks
 from stdworker.engine.store.contract import Connection
 from stdworker.engine.store.reactors import Untaken
-from stdworker.engine.store.records import Reason, Waiting
 from stdworker.engine.store.rows import REACT, TaskRow, task_id
 
 COUNTED_MAX = 100_000
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """How many deliveries of a reactor binding wait or run, counted to a bound, and why the first one does."""
+
+    deliveries: int
+    reason: Reason
 
 
 def waiting(db: Connection, bindings: Collection[str], now_ms: int) -> dict[str, Waiting]:

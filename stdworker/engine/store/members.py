@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import msgspec
 
 from stdworker.engine.store.contract import Connection
-from stdworker.engine.store.records import MemberRecord, WorkerRecord
 from stdworker.engine.store.sql import upsert
 from stdworker.model.kind import KindVersion
 
@@ -20,6 +19,58 @@ _INFLIGHT = (
 )
 
 _Leased = dict[tuple[str, str], dict[KindVersion, int]]
+
+
+@dataclass(frozen=True, slots=True)
+class ServedRecord:
+    """A kind version that a worker serves: whether it takes tasks now, why not, and how many at a time."""
+
+    pair: KindVersion
+    ready: bool
+    reason: str
+    inflight_max: int
+    in_flight: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerRecord:
+    """A worker's stream as its broker sees it. Ages are those at the time of the report.
+
+    `silent`: it is handed nothing until it is heard again. What a base worker doesn't say is "" or 0.
+    """
+
+    name: str
+    version: str
+    hostname: str
+    pid: int
+    connected_age_ms: int
+    heard_age_ms: int
+    silent: bool
+    inflight_max: int
+    kinds: list[ServedRecord]
+    in_flight: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class MemberRecord:
+    """An engine process and the workers that it holds, as it reported them.
+
+    Beyond a bound workers are only counted (`unlisted_workers`). Processes of several versions read each
+    other's reports: what is added later needs a default.
+    """
+
+    id: str
+    version: str
+    hostname: str
+    pid: int
+    draining: bool
+    started_at_ms: int
+    workers: list[WorkerRecord]
+    unlisted_workers: int = 0
+    reported_at_ms: int = 0
+    role: str = ""
+    """all, control or broker; empty in the report of a version that had no roles."""
+
 
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder(MemberRecord).decode

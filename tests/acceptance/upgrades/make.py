@@ -119,7 +119,7 @@ def frozen(world: World) -> None:
 
 
 def told(world: World) -> None:
-    from stdworker.engine.store.records import BindingDeclaration
+    from stdworker.engine.store.declarations import BindingDeclaration
 
     world.kind("ear", HEAR)
     world.do(world.engine.put_binding(BindingDeclaration("b", "leaf", "created", "ear"), "ada"))

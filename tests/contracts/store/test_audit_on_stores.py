@@ -7,7 +7,9 @@ import pytest
 
 from stdworker.engine.reconcile import Engine, EngineOptions
 from stdworker.engine.store import events
-from stdworker.engine.store.records import ApplyDocument, AuditFilter, ConfigDeclaration, Settlement, Want
+from stdworker.engine.store.claims import Settlement, Want
+from stdworker.engine.store.declarations import ApplyDocument, ConfigDeclaration
+from stdworker.engine.store.records import AuditFilter
 from stdworker.errors import RequestError
 from stdworker.model.kind import KindVersion
 from stdworker.model.outcome import Outcome

@@ -3,7 +3,9 @@
 import asyncio
 
 from stdworker.engine.reconcile import Engine
-from stdworker.engine.store.records import ApplyDocument, ResourceFilter, Settlement, Want
+from stdworker.engine.store.claims import Settlement, Want
+from stdworker.engine.store.declarations import ApplyDocument
+from stdworker.engine.store.records import ResourceFilter
 from stdworker.model.json_text import RawJson
 from stdworker.model.kind import KindVersion
 from stdworker.model.resource import Ref

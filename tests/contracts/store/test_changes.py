@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from stdworker.engine.reconcile import Engine, EngineOptions, changes
-from stdworker.engine.store.records import ApplyDocument, ResourceFilter
+from stdworker.engine.store.declarations import ApplyDocument
+from stdworker.engine.store.records import ResourceFilter
 from stdworker.errors import RequestError
 from stdworker.model.kind import KindVersion, Phase
 from stdworker.model.resource import Ref

@@ -15,8 +15,10 @@ from stdworker.engine.reconcile.kinds import Kinds
 from stdworker.engine.reconcile.positions import Positions
 from stdworker.engine.reconcile.unit import UnitOfWork
 from stdworker.engine.settings import EngineOptions
+from stdworker.engine.store.claims import Settlement, Want
+from stdworker.engine.store.declarations import Applied, ApplyDocument
 from stdworker.engine.store.postgres import PostgresDatabase
-from stdworker.engine.store.records import Applied, ApplyDocument, ResourceFilter, Settlement, Want
+from stdworker.engine.store.records import ResourceFilter
 from stdworker.errors import StoreError, StoreUnavailable
 from stdworker.model.json_text import RawJson, dumps
 from stdworker.model.kind import KindVersion, Stage

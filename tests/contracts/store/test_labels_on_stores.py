@@ -7,7 +7,8 @@ import asyncio
 import pytest
 
 from stdworker.engine.reconcile import Engine
-from stdworker.engine.store.records import ApplyDocument, BindingDeclaration, ConfigDeclaration, ResourceFilter
+from stdworker.engine.store.declarations import ApplyDocument, BindingDeclaration, ConfigDeclaration
+from stdworker.engine.store.records import ResourceFilter
 from stdworker.errors import Invalid
 from stdworker.model.kind import KindVersion
 

@@ -17,8 +17,9 @@ from stdworker.engine.reconcile.positions import Positions
 from stdworker.engine.reconcile.unit import Named, UnitOfWork
 from stdworker.engine.settings import EngineOptions
 from stdworker.engine.store import catalog, events, nodes, tasks
+from stdworker.engine.store.claims import Settlement, Want
+from stdworker.engine.store.declarations import UNSET
 from stdworker.engine.store.postgres import PostgresDatabase
-from stdworker.engine.store.records import UNSET, Settlement, Want
 from stdworker.engine.store.rows import RECONCILE, ConfigRow, Node, TaskRow, task_id
 from stdworker.model.kind import KindVersion, Stage
 from stdworker.model.outcome import Outcome

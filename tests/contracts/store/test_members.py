@@ -9,7 +9,9 @@ from dataclasses import replace
 from stdworker.engine.reconcile import Engine
 from stdworker.engine.reconcile.verbs import MEMBER_KEPT_MS
 from stdworker.engine.store import members
-from stdworker.engine.store.records import ApplyDocument, MemberRecord, ServedRecord, Want, WorkerRecord
+from stdworker.engine.store.claims import Want
+from stdworker.engine.store.declarations import ApplyDocument
+from stdworker.engine.store.members import MemberRecord, ServedRecord, WorkerRecord
 from stdworker.model.kind import KindVersion
 
 LEAF, OTHER = KindVersion("leaf"), KindVersion("other", 2)

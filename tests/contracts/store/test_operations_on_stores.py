@@ -6,7 +6,8 @@ import asyncio
 
 from stdworker.engine.reconcile import Engine
 from stdworker.engine.store import operations, tasks
-from stdworker.engine.store.records import ApplyDocument, Settlement, Want
+from stdworker.engine.store.claims import Settlement, Want
+from stdworker.engine.store.declarations import ApplyDocument
 from stdworker.engine.store.rows import DELETE, RECONCILE, SUCCEEDED, OperationRow, TaskRow, task_id
 from stdworker.model.json_text import RawJson
 from stdworker.model.kind import KindVersion, Stage

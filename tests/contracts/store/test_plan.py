@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from stdworker.engine.reconcile import Engine
-from stdworker.engine.store.records import ApplyDocument, ConfigDeclaration, KindDeclaration
+from stdworker.engine.store.declarations import ApplyDocument, ConfigDeclaration, KindDeclaration
 from stdworker.errors import Invalid
 from stdworker.model.json_text import RawJson
 from stdworker.model.kind import KindVersion

@@ -7,7 +7,8 @@ from collections import Counter
 
 from stdworker.engine.reconcile import Engine
 from stdworker.engine.store import nodes, reactors, tasks
-from stdworker.engine.store.records import ApplyDocument, BindingDeclaration, Settlement, Want
+from stdworker.engine.store.claims import Settlement, Want
+from stdworker.engine.store.declarations import ApplyDocument, BindingDeclaration
 from stdworker.engine.store.rows import REACT, BindingRow, DeliveryRow, Node, TaskRow, task_id
 from stdworker.model.json_text import RawJson
 from stdworker.model.kind import KindVersion, Stage

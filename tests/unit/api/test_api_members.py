@@ -3,7 +3,9 @@
 import pytest
 
 from stdworker.engine.api.shapes.members import MemberView
-from stdworker.engine.store.records import ApplyDocument, MemberRecord, ServedRecord, Want, WorkerRecord
+from stdworker.engine.store.claims import Want
+from stdworker.engine.store.declarations import ApplyDocument
+from stdworker.engine.store.members import MemberRecord, ServedRecord, WorkerRecord
 from stdworker.model.kind import KindVersion
 
 pytestmark = pytest.mark.anyio

@@ -2,7 +2,7 @@
 
 import pytest
 
-from stdworker.engine.store.records import Settlement, Want
+from stdworker.engine.store.claims import Settlement, Want
 from stdworker.model.kind import KindVersion
 from stdworker.model.outcome import Outcome
 

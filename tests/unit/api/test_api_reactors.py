@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from stdworker.engine.store.records import Settlement, Want
+from stdworker.engine.store.claims import Settlement, Want
 from stdworker.model.kind import KindVersion
 
 pytestmark = pytest.mark.anyio

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from stdworker.engine.store.records import Settlement, Want
+from stdworker.engine.store.claims import Settlement, Want
 from stdworker.model.kind import KindVersion
 from stdworker.model.outcome import ChildSpec, DepEdge, Outcome, ValueFlow
 

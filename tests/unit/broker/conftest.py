@@ -14,7 +14,8 @@ import pytest
 from stdworker.engine.broker import Broker, GrpcServer
 from stdworker.engine.reconcile import Hint
 from stdworker.engine.reconcile.watch import Watch, Watches
-from stdworker.engine.store.records import Claim, DefaultConfig, Leased, MemberRecord, Settlement, VoidedLease, Want
+from stdworker.engine.store.claims import Claim, DefaultConfig, Leased, Settlement, VoidedLease, Want
+from stdworker.engine.store.members import MemberRecord
 from stdworker.errors import StdworkerError
 from stdworker.model.config import ProviderConfig
 from stdworker.model.json_text import RawJson

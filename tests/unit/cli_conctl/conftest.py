@@ -12,7 +12,7 @@ from click.testing import CliRunner, Result
 from stdworker.cli.conctl.commands import cli
 from stdworker.engine.api import build_app
 from stdworker.engine.reconcile import Engine
-from stdworker.engine.store.records import Claim, Settlement, Want
+from stdworker.engine.store.claims import Claim, Settlement, Want
 from stdworker.model.kind import KindVersion, Stage
 from stdworker.model.outcome import ChildSpec, DepEdge, Outcome, ValueFlow
 

@@ -12,15 +12,9 @@ from typing import Any
 import pytest
 
 from stdworker.engine.reconcile import Engine, EngineOptions
-from stdworker.engine.store.records import (
-    ApplyDocument,
-    Claim,
-    EventRecord,
-    ResourceFilter,
-    ResourceRecord,
-    Settlement,
-    Want,
-)
+from stdworker.engine.store.claims import Claim, Settlement, Want
+from stdworker.engine.store.declarations import ApplyDocument
+from stdworker.engine.store.records import EventRecord, ResourceFilter, ResourceRecord
 from stdworker.errors import RequestError, Retry, TaskFailure
 from stdworker.model.json_text import dumps
 from stdworker.model.kind import KindVersion, Stage

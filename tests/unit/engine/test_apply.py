@@ -2,7 +2,7 @@
 
 import pytest
 
-from stdworker.engine.store.records import ApplyDocument, ConfigDeclaration
+from stdworker.engine.store.declarations import ApplyDocument, ConfigDeclaration
 from stdworker.errors import Conflict, Invalid, NotFound
 from stdworker.model.json_text import RawJson, dumps
 from stdworker.model.kind import KindVersion

@@ -11,7 +11,9 @@ from stdworker.engine.reconcile.batcher import Batcher, Verb
 from stdworker.engine.reconcile.clock import SystemClock
 from stdworker.engine.reconcile.watch import Hint, Watch, Watches
 from stdworker.engine.settings import EngineOptions
-from stdworker.engine.store.records import ApplyDocument, ResourceFilter, Settlement
+from stdworker.engine.store.claims import Settlement
+from stdworker.engine.store.declarations import ApplyDocument
+from stdworker.engine.store.records import ResourceFilter
 from stdworker.engine.store.sqlite import SqliteDatabase
 from stdworker.errors import StoreError
 from stdworker.model.outcome import Outcome

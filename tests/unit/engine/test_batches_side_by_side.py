@@ -9,8 +9,9 @@ from stdworker.engine.reconcile import verbs
 from stdworker.engine.reconcile.batcher import Call
 from stdworker.engine.reconcile.closing import Closing
 from stdworker.engine.store import edges, nodes
+from stdworker.engine.store.claims import Settlement
+from stdworker.engine.store.declarations import ApplyDocument
 from stdworker.engine.store.events import EventRow
-from stdworker.engine.store.records import ApplyDocument, Settlement
 from stdworker.model.json_text import RawJson
 from stdworker.model.kind import Phase, Stage
 from stdworker.model.outcome import Outcome

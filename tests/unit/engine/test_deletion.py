@@ -2,7 +2,8 @@
 
 import pytest
 
-from stdworker.engine.store.records import ConfigDeclaration, KindPolicy
+from stdworker.engine.store.declarations import ConfigDeclaration
+from stdworker.engine.store.records import KindPolicy
 from stdworker.errors import Conflict, Retry, Terminal
 from stdworker.model.kind import KindVersion, Stage
 from stdworker.model.outcome import Outcome

@@ -2,7 +2,7 @@
 
 import pytest
 
-from stdworker.engine.store.records import ConfigDeclaration
+from stdworker.engine.store.declarations import ConfigDeclaration
 from stdworker.errors import Conflict
 from stdworker.model.config import ProviderConfigSpec
 from stdworker.model.json_text import RawJson

@@ -7,7 +7,8 @@ from stdworker.engine.reconcile.batcher import Batcher
 from stdworker.engine.reconcile.retry import delay_ms
 from stdworker.engine.reconcile.ticks import Reaper
 from stdworker.engine.store import tasks
-from stdworker.engine.store.records import ConfigDeclaration, Settlement
+from stdworker.engine.store.claims import Settlement
+from stdworker.engine.store.declarations import ConfigDeclaration
 from stdworker.engine.store.tasks import LeaseRow
 from stdworker.errors import Retry, Terminal
 from stdworker.model.kind import KindVersion

@@ -3,7 +3,8 @@
 import pytest
 
 from stdworker.engine.reconcile.batcher import Batcher
-from stdworker.engine.store.records import ConfigDeclaration, Settlement
+from stdworker.engine.store.claims import Settlement
+from stdworker.engine.store.declarations import ConfigDeclaration
 from stdworker.errors import Retry, Terminal
 from stdworker.model.json_text import RawJson, join_members
 from stdworker.model.kind import KindVersion

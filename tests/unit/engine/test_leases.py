@@ -2,7 +2,9 @@
 
 import pytest
 
-from stdworker.engine.store.records import ConfigDeclaration, KindPolicy, Settlement
+from stdworker.engine.store.claims import Settlement
+from stdworker.engine.store.declarations import ConfigDeclaration
+from stdworker.engine.store.records import KindPolicy
 from stdworker.model.kind import KindVersion, Stage
 from stdworker.model.outcome import Outcome
 from stdworker.model.resource import Ref
@@ -238,7 +240,7 @@ def test_progress_is_shown_and_ends_with_the_lease(leaf):
 
 
 def test_wants_of_several_workers_share_what_there_is(world):
-    from stdworker.engine.store.records import Want
+    from stdworker.engine.store.claims import Want
 
     world.leaf()
     for i in range(5):

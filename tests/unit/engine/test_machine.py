@@ -14,7 +14,9 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
 
 from stdworker.engine.reconcile.interval import JITTER
-from stdworker.engine.store.records import BindingDeclaration, ConfigDeclaration, KindPolicy, Want
+from stdworker.engine.store.claims import Want
+from stdworker.engine.store.declarations import BindingDeclaration, ConfigDeclaration
+from stdworker.engine.store.records import KindPolicy
 from stdworker.errors import Conflict, NotFound
 from stdworker.model.kind import KindVersion, Phase, Stage, Transition
 from stdworker.model.outcome import Condition, Outcome

@@ -3,7 +3,9 @@
 import pytest
 
 from stdworker.engine.reconcile.batcher import Batcher
-from stdworker.engine.store.records import ConfigDeclaration, KindPolicy, Settlement
+from stdworker.engine.store.claims import Settlement
+from stdworker.engine.store.declarations import ConfigDeclaration
+from stdworker.engine.store.records import KindPolicy
 from stdworker.errors import Conflict, Terminal
 from stdworker.model.kind import KindVersion
 from stdworker.model.outcome import Condition, Outcome

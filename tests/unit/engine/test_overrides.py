@@ -2,7 +2,7 @@
 
 import pytest
 
-from stdworker.engine.store.records import ConfigDeclaration
+from stdworker.engine.store.declarations import ConfigDeclaration
 from stdworker.model.json_text import RawJson
 from stdworker.model.kind import KindVersion
 

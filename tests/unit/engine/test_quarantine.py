@@ -2,7 +2,7 @@
 
 import pytest
 
-from stdworker.engine.store.records import ConfigDeclaration
+from stdworker.engine.store.declarations import ConfigDeclaration
 from stdworker.errors import Conflict, NotFound
 from stdworker.model.kind import Stage
 from stdworker.model.outcome import Outcome

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from stdworker.engine.reconcile.deliver import ATTEMPTS_MAX
-from stdworker.engine.store.records import ApplyDocument, BindingDeclaration, ConfigDeclaration, KindPolicy
+from stdworker.engine.store.declarations import ApplyDocument, BindingDeclaration, ConfigDeclaration
+from stdworker.engine.store.records import KindPolicy
 from stdworker.errors import Conflict, Invalid, NotFound, Retry, Terminal
 from stdworker.model.kind import KindVersion, Stage, Transition, Trigger
 from stdworker.model.outcome import Condition, Outcome

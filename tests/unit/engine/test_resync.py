@@ -6,7 +6,8 @@ import pytest
 
 from stdworker.engine.reconcile import interval, resync
 from stdworker.engine.store import nodes
-from stdworker.engine.store.records import ConfigDeclaration, KindPolicy
+from stdworker.engine.store.declarations import ConfigDeclaration
+from stdworker.engine.store.records import KindPolicy
 from stdworker.errors import Retry, Terminal
 from stdworker.model.kind import KindVersion, Stage
 from stdworker.model.outcome import Condition, Outcome

@@ -3,7 +3,7 @@
 import pytest
 
 from stdworker.engine.reconcile import Engine, EngineOptions
-from stdworker.engine.store.records import ApplyDocument
+from stdworker.engine.store.declarations import ApplyDocument
 from stdworker.errors import Conflict, Invalid, NotFound
 from stdworker.model.json_text import RawJson
 from stdworker.model.kind import Stage

@@ -2,7 +2,7 @@
 
 import pytest
 
-from stdworker.engine.store.records import ConfigDeclaration
+from stdworker.engine.store.declarations import ConfigDeclaration
 from stdworker.errors import Terminal
 from stdworker.model.kind import KindVersion
 from stdworker.model.outcome import Outcome

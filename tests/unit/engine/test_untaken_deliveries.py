@@ -2,7 +2,8 @@
 
 import pytest
 
-from stdworker.engine.store.records import BindingDeclaration, MemberRecord, ServedRecord, WorkerRecord
+from stdworker.engine.store.declarations import BindingDeclaration
+from stdworker.engine.store.members import MemberRecord, ServedRecord, WorkerRecord
 from stdworker.errors import Retry
 from stdworker.model.kind import KindVersion, Stage
 from tests.unit.engine.conftest import BROKER, reaction

@@ -3,7 +3,8 @@
 import pytest
 
 from stdworker.cli.explain_layers import explain_layers
-from stdworker.engine.store.records import ConfigDeclaration, MemberRecord, ServedRecord, WorkerRecord
+from stdworker.engine.store.declarations import ConfigDeclaration
+from stdworker.engine.store.members import MemberRecord, ServedRecord, WorkerRecord
 from stdworker.errors import NotFound, Retry, Terminal
 from stdworker.model.json_text import dumps
 from stdworker.model.kind import KindVersion, Stage

@@ -5,7 +5,9 @@ from __future__ import annotations
 from msgspec import Raw, Struct
 
 from stdworker.engine.api.shapes.common import Instant, RefView, instant_or_none, raw
-from stdworker.engine.store.records import EffectiveConfig, Explanation, Reason
+from stdworker.engine.reconcile.effective import EffectiveConfig
+from stdworker.engine.reconcile.explain import Explanation
+from stdworker.engine.reconcile.reasons import Reason
 from stdworker.model.kind import Phase
 from stdworker.model.layers import Leaf
 

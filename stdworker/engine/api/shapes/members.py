@@ -7,8 +7,7 @@ from typing import Literal
 from msgspec import Struct
 
 from stdworker.engine.api.shapes.common import Instant, instant
-from stdworker.engine.store.members import LOST_MS
-from stdworker.engine.store.records import MemberRecord, ServedRecord, WorkerRecord
+from stdworker.engine.store.members import LOST_MS, MemberRecord, ServedRecord, WorkerRecord
 
 
 class VersionView(Struct):

@@ -17,7 +17,7 @@ from stdworker.engine.api.shapes.common import (
     raw_text,
 )
 from stdworker.engine.api.shapes.explanation import ReasonView
-from stdworker.engine.store.records import Waiting
+from stdworker.engine.reconcile.waiting import Waiting
 from stdworker.engine.store.rows import BindingRow, DeliveryRow
 from stdworker.model.json_text import loads
 from stdworker.model.kind import Phase, Transition

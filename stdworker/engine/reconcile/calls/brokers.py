@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from stdworker.engine.reconcile import readings, verbs
 from stdworker.engine.reconcile.calls.calls import Calls
-from stdworker.engine.store.records import Claim, DefaultConfig, Leased, MemberRecord, Settlement, VoidedLease, Want
+from stdworker.engine.store.claims import Claim, DefaultConfig, Leased, Settlement, VoidedLease, Want
+from stdworker.engine.store.members import MemberRecord
 from stdworker.model.kind import KindVersion
 from stdworker.model.task import Lease
 

@@ -7,18 +7,9 @@ from typing import Any
 
 from stdworker.engine.reconcile import publish, readings, verbs, waiting
 from stdworker.engine.reconcile.calls.calls import Calls
-from stdworker.engine.store.records import (
-    UNSET,
-    BindingDeclaration,
-    ConfigDeclaration,
-    ConfigRecord,
-    KindDeclaration,
-    KindPolicy,
-    KindRecord,
-    Labels,
-    Page,
-    Waiting,
-)
+from stdworker.engine.reconcile.waiting import Waiting
+from stdworker.engine.store.declarations import UNSET, BindingDeclaration, ConfigDeclaration, KindDeclaration, Labels
+from stdworker.engine.store.records import ConfigRecord, KindPolicy, KindRecord, Page
 from stdworker.engine.store.rows import BindingRow, DeliveryRow
 from stdworker.model.kind import KindVersion
 

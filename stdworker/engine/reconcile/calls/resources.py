@@ -7,18 +7,11 @@ from typing import Any
 
 from stdworker.engine.reconcile import explain, neighbourhood, readings, revisions, verbs
 from stdworker.engine.reconcile.calls.calls import Calls
+from stdworker.engine.reconcile.explain import Explanation
 from stdworker.engine.reconcile.neighbourhood import Neighbourhood
 from stdworker.engine.store import lists
-from stdworker.engine.store.records import (
-    Applied,
-    ApplyDocument,
-    Declared,
-    Edge,
-    Explanation,
-    Page,
-    ResourceFilter,
-    ResourceRecord,
-)
+from stdworker.engine.store.declarations import Applied, ApplyDocument, Declared
+from stdworker.engine.store.records import Edge, Page, ResourceFilter, ResourceRecord
 from stdworker.engine.store.rows import OperationRow, RevisionRow
 from stdworker.errors import RequestError
 from stdworker.model.json_text import RawJson
