@@ -45,6 +45,12 @@ _ID = BigInteger().with_variant(Integer, "sqlite")
 
 metadata = MetaData()
 
+
+def _partial(name: str, *columns: str, where: str, unique: bool = False) -> Index:
+    """An index of those rows alone of which `where` is true."""
+    return Index(name, *columns, unique=unique, sqlite_where=text(where), postgresql_where=text(where))
+
+
 resources = Table(
     "resources",
     metadata,
@@ -96,39 +102,12 @@ resources = Table(
     Column("phase", Text, Computed(PHASE, persisted=True)),
     UniqueConstraint("kind", "name", name="resources_kind_name"),
     Index("resources_uid", "uid", unique=True),
-    Index(
-        "resources_owner",
-        "owner_id",
-        "counted_unready",
-        sqlite_where=text("owner_id IS NOT NULL"),
-        postgresql_where=text("owner_id IS NOT NULL"),
-    ),
-    Index(
-        "resources_phase",
-        "phase",
-        "id",
-        sqlite_where=text("phase <> 'Ready'"),
-        postgresql_where=text("phase <> 'Ready'"),
-    ),
+    _partial("resources_owner", "owner_id", "counted_unready", where="owner_id IS NOT NULL"),
+    _partial("resources_phase", "phase", "id", where="phase <> 'Ready'"),
     Index("resources_pair", "kind", "kind_version", "id"),
-    Index(
-        "resources_config",
-        "provider_config",
-        sqlite_where=text("provider_config IS NOT NULL"),
-        postgresql_where=text("provider_config IS NOT NULL"),
-    ),
-    Index(
-        "resources_frozen",
-        "frozen_until",
-        sqlite_where=text("frozen_until IS NOT NULL"),
-        postgresql_where=text("frozen_until IS NOT NULL"),
-    ),
-    Index(
-        "resources_resync",
-        "resync_at",
-        sqlite_where=text("resync_at IS NOT NULL"),
-        postgresql_where=text("resync_at IS NOT NULL"),
-    ),
+    _partial("resources_config", "provider_config", where="provider_config IS NOT NULL"),
+    _partial("resources_frozen", "frozen_until", where="frozen_until IS NOT NULL"),
+    _partial("resources_resync", "resync_at", where="resync_at IS NOT NULL"),
 )
 
 resource_labels = Table(
@@ -170,27 +149,9 @@ queue = Table(
     Column("attempts", Integer, nullable=False),
     Column("progress", Float),
     Column("progress_message", Text, nullable=False),
-    Index(
-        "queue_ready",
-        "kind",
-        "kind_version",
-        "position",
-        sqlite_where=text("claimed_by IS NULL AND NOT held"),
-        postgresql_where=text("claimed_by IS NULL AND NOT held"),
-    ),
-    Index(
-        "queue_claimed",
-        "kind",
-        "kind_version",
-        sqlite_where=text("claimed_by IS NOT NULL"),
-        postgresql_where=text("claimed_by IS NOT NULL"),
-    ),
-    Index(
-        "queue_void",
-        "claimed_by",
-        sqlite_where=text("superseded IS NOT NULL AND NOT void_told"),
-        postgresql_where=text("superseded IS NOT NULL AND NOT void_told"),
-    ),
+    _partial("queue_ready", "kind", "kind_version", "position", where="claimed_by IS NULL AND NOT held"),
+    _partial("queue_claimed", "kind", "kind_version", where="claimed_by IS NOT NULL"),
+    _partial("queue_void", "claimed_by", where="superseded IS NOT NULL AND NOT void_told"),
 )
 
 edges = Table(
@@ -269,12 +230,7 @@ deliveries = Table(
     Column("attempts", Integer, nullable=False),
     Column("reason", Text, nullable=False),
     Column("message", Text, nullable=False),
-    Index(
-        "deliveries_dead",
-        "id",
-        sqlite_where=text("dead_at IS NOT NULL"),
-        postgresql_where=text("dead_at IS NOT NULL"),
-    ),
+    _partial("deliveries_dead", "id", where="dead_at IS NOT NULL"),
 )
 
 revisions = Table(
@@ -336,20 +292,8 @@ provider_configs = Table(
     Column("updated_at", BigInteger, nullable=False),
     Column("labels", Text, nullable=False, server_default="{}"),
     Column("wanted", Boolean, nullable=False, server_default=true()),  # or else it stays for what still refers to it
-    Index(
-        "provider_configs_default",
-        "kind",
-        "kind_version",
-        unique=True,
-        sqlite_where=text("is_default"),
-        postgresql_where=text("is_default"),
-    ),
-    Index(
-        "provider_configs_owner",
-        "owner_id",
-        sqlite_where=text("owner_id IS NOT NULL"),
-        postgresql_where=text("owner_id IS NOT NULL"),
-    ),
+    _partial("provider_configs_default", "kind", "kind_version", where="is_default", unique=True),
+    _partial("provider_configs_owner", "owner_id", where="owner_id IS NOT NULL"),
 )
 
 default_revisions = Table(
@@ -407,5 +351,5 @@ events = Table(
     Column("created_at", BigInteger, nullable=False),
     Column("audited", Boolean, nullable=False, server_default=false()),  # someone asked for it
     Index("events_resource", "kind", "name", "seq"),
-    Index("events_audited", "seq", sqlite_where=text("audited"), postgresql_where=text("audited")),
+    _partial("events_audited", "seq", where="audited"),
 )
