@@ -18,7 +18,7 @@ from stdworker.engine.reconcile.unit import Named, UnitOfWork
 from stdworker.engine.settings import EngineOptions
 from stdworker.engine.store import catalog, events, nodes, tasks
 from stdworker.engine.store.claims import Settlement, Want
-from stdworker.engine.store.declarations import UNSET
+from stdworker.engine.store.declarations import KindDeclaration
 from stdworker.engine.store.postgres import PostgresDatabase
 from stdworker.engine.store.rows import RECONCILE, ConfigRow, Node, TaskRow, task_id
 from stdworker.model.kind import KindVersion, Stage
@@ -154,7 +154,7 @@ def test_events_have_their_places_in_the_order_in_which_they_are_seen(other, bes
 
 def test_a_claim_that_finds_nothing_to_run_waits_for_nobody_and_ends_it_the_next_time(database, other):
     leaf = {"kind": "leaf", "kind_version": 1, "reactions": []}
-    write(database, verbs.PUBLISH_KIND, ("ada", leaf, None, False, True, UNSET))
+    write(database, verbs.PUBLISH_KIND, ("ada", KindDeclaration(leaf), None, True))
     tasks.save(other, [TaskRow(task_id(ALONE, RECONCILE), ALONE, "leaf", 1, 0, reasons=schedule.CONFIG)])
     other.commit()
     other.begin()
