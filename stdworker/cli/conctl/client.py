@@ -261,4 +261,7 @@ def _violation(detail: str, error: Mapping[str, Any], place: str) -> str:
     """What the detail doesn't say of it."""
     if error["message"] not in detail:
         return f"{place}: {error['message']}"
-    return f"at {place}" if place != error["location"] else ""
+    if place == error["location"]:
+        return ""
+    pointer = error["location"].removeprefix("body")
+    return f"at {place.removesuffix(f' {pointer}') if f'{pointer}: ' in detail else place}"

@@ -108,10 +108,11 @@ def apply(
 @cli.command(epilog="Example: conctl delete greeter/ada --wait")
 @click.argument("target", nargs=-1, required=True, metavar="[TYPE] NAME", shell_complete=complete_target)
 @click.option("--kind-version", type=KIND_VERSION, default=1, show_default=True, help="Of a manifest.")
+@click.option("--dry-run", is_flag=True, help="Say what would go, or what stands against it; change nothing.")
 @click.option("--force", is_flag=True, help="Skip what stands against it; recorded.")
 @click.option("--wait", "waits", is_flag=True, help="Wait until the resource is gone.")
 @shared
-def delete(session: Session, target: Sequence[str], kind_version: int, force: bool, waits: bool) -> None:
+def delete(session: Session, target: Sequence[str], kind_version: int, dry_run: bool, force: bool, waits: bool) -> None:
     """Delete a resource with all that it owns, a provider config, a reactor binding, or a kind version."""
     session.for_people_only()
     kind, name = target_of(target)
@@ -119,13 +120,23 @@ def delete(session: Session, target: Sequence[str], kind_version: int, force: bo
         raise click.UsageError("dead letters go by themselves, with age; conctl retry delivers one again")
     if kind != RESOURCE and (force or waits):
         raise click.UsageError("--force and --wait are for resources; everything else is gone at once or not at all")
+    path = path_of(kind, name, kind_version)
+    asked = {"force": "true" if force else "", "dryRun": "true" if dry_run else ""}
     with session.client() as client:
-        client.call("DELETE", path_of(kind, name, kind_version), query={"force": "true"} if force else {})
-        if waits:
+        client.call("DELETE", path, query=asked)
+        if dry_run:
+            done = f"would be deleted{_with_what_it_owns(client, path) if kind == RESOURCE else ''}"
+        elif waits:
             _wait(session, client, [name], "deleted")
             return
-    done = "deletion requested" if kind == RESOURCE else "deleted"
+        else:
+            done = "deletion requested" if kind == RESOURCE else "deleted"
     click.echo(f"{kind} {title_of(kind, name, kind_version)} {done}")
+
+
+def _with_what_it_owns(client: Client, path: str) -> str:
+    below = sum(client.value(f"{path}/summary")["totals"].values())
+    return f" with {below} resource{'s' if below > 1 else ''} below it" if below else ""
 
 
 @cli.command(epilog="Example: conctl reconcile greeter/ada")

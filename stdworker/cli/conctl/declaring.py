@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from stdworker.cli.conctl.apply import Results
-from stdworker.cli.conctl.apps import kept_in_app
+from stdworker.cli.conctl.apps import APP_LABEL, kept_in_app
 from stdworker.cli.conctl.arguments import KIND_VERSION, Session, shared, target_of, type_name
 from stdworker.cli.conctl.client import Failed
 from stdworker.cli.conctl.completion import complete_target
@@ -53,6 +53,7 @@ def sync(session: Session, folder: Path, prune: bool, dry_run: bool) -> None:
         run = Sync(client, tree, results, dry_run)
         try:
             run.apply()
+            _tell_forgotten(run)
             _prune(run, prune)
         finally:
             results.show()
@@ -61,6 +62,12 @@ def sync(session: Session, folder: Path, prune: bool, dry_run: bool) -> None:
         click.echo(f"{'dry run: ' if dry_run else ''}{counts or 'nothing declared, nothing to do'}")
     if run.failures:
         raise Failed(f"{run.failures} failed")
+
+
+def _tell_forgotten(run: Sync) -> None:
+    for app in sorted(run.forgotten):
+        told = f"no converge.yaml says app: {app} here, but some of this belongs to it; nothing of it is pruned"
+        click.echo(f"{told} (put the file back, or see conctl list -A -l {APP_LABEL}={app})", err=True)
 
 
 def _prune(run: Sync, prune: bool) -> None:

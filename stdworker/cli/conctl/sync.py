@@ -27,7 +27,7 @@ PRUNE_LABEL = "converge.sh/prune"
 PRUNED_IN_ORDER = (RESOURCE, BINDING, CONFIG, KIND)  # what uses another goes first
 PRECONDITION = 412
 GONE = 404
-RACES_MAX = 8  # of a resource that changes between being looked at and being deleted
+RACES_MAX = 8  # of a thing that changes between being looked at and being deleted
 
 
 class Left(NamedTuple):
@@ -43,8 +43,12 @@ class Left(NamedTuple):
         return path_of(self.type, self.name)
 
     @property
+    def labels(self) -> Mapping[str, str]:
+        return self.seen.get("labels") or {}
+
+    @property
     def is_kept(self) -> bool:
-        return bool(self.seen["labels"].get(PRUNE_LABEL) == "false")
+        return bool(self.labels.get(PRUNE_LABEL) == "false")
 
     @property
     def is_going(self) -> bool:
@@ -65,6 +69,8 @@ class Sync:
     dry_run: bool = False
     failures: int = 0
     taken_over: dict[tuple[str, str], str] = field(default_factory=dict)
+    forgotten: set[str] = field(default_factory=set)
+    """Apps that something declared here belongs to, though no converge.yaml above its file says so any more."""
 
     def apply(self) -> None:
         applying = Applying(self.client, self.dry_run, on_result=self._told)
@@ -74,6 +80,11 @@ class Sync:
     def _labelled(self) -> list[Item]:
         """The items with the label of their app, beside those labels that they have or keep."""
         plan = {item.identity: would for item, would in Plan(self.client).ask([item for item, _ in self.tree.items])}
+        self.forgotten = {
+            named
+            for item, app in self.tree.items
+            if app is None and (named := labels_of(plan[item.identity].before).get(APP_LABEL))
+        }
         return [self._with_label(item, app, plan[item.identity]) if app else item for item, app in self.tree.items]
 
     def _with_label(self, item: Item, app: str, would: Would) -> Item:
@@ -119,10 +130,8 @@ class Sync:
         try:
             if self.dry_run:
                 _refuse_used(self.client, left, going)
-            elif left.type == RESOURCE:
-                _delete_resource(self.client, left)
             else:
-                _delete_other(self.client, left)
+                _delete(self.client, left)
         except Failed as error:
             if not error.status:
                 raise
@@ -171,13 +180,13 @@ def _belongings(client: Client, app: str) -> Iterator[Left]:
             yield Left(KIND, f"{manifest['kind']}@{manifest['kind_version']}", app, manifest)
 
 
-def _delete_resource(client: Client, left: Left) -> None:
+def _delete(client: Client, left: Left) -> None:
     """Delete it if it is the app's at that very moment."""
     for _ in range(RACES_MAX):
         try:
             response = client.call("GET", left.path)
-            seen = loads(response.content)
-            if left._replace(seen=seen).is_kept or seen["labels"].get(APP_LABEL) != left.app or seen["owner"]:
+            now = left._replace(seen=loads(response.content))
+            if now.is_kept or now.labels.get(APP_LABEL) != left.app or now.seen.get("owner"):
                 raise Failed(f"it is no longer a thing of app {left.app} to prune", PRECONDITION)
             client.call("DELETE", left.path, headers={"if-match": response.headers["etag"]})
         except Failed as error:
@@ -188,13 +197,6 @@ def _delete_resource(client: Client, left: Left) -> None:
         else:
             return
     raise Failed("it changes all the time", PRECONDITION)
-
-
-def _delete_other(client: Client, left: Left) -> None:
-    seen = client.value(left.path)
-    if seen.get("labels", {}).get(APP_LABEL) != left.app:
-        raise Failed(f"it is no longer a thing of app {left.app}", PRECONDITION)
-    client.call("DELETE", left.path)
 
 
 def _refuse_used(client: Client, left: Left, going: Sequence[Left]) -> None:

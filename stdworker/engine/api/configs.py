@@ -10,7 +10,7 @@ from starlette.responses import Response
 from stdworker.engine.api import bodies, declarations, etags
 from stdworker.engine.api.context import Actor, InEngine, answer, paged
 from stdworker.engine.api.openapi import APPLIED, PAGED, TAGGED, documented
-from stdworker.engine.api.queries import ConfigQuery, ConfigsQuery, RevealQuery
+from stdworker.engine.api.queries import ConfigQuery, ConfigsQuery, DeleteQuery, RevealQuery
 from stdworker.engine.api.shapes.common import Deleted
 from stdworker.engine.api.shapes.configs import ConfigBody, Configs, ConfigSummary, ConfigView
 from stdworker.model.kind import KindVersion
@@ -70,6 +70,12 @@ async def get(engine: InEngine, actor: Actor, name: NamePath, query: Annotated[R
 
 
 @router.delete("/{name}", **documented("Delete a provider config", answer=Deleted, problems=(404, 409, 412)))
-async def delete(engine: InEngine, actor: Actor, name: NamePath, if_match: etags.IfMatch = None) -> Response:
-    await engine.delete_config(name, actor, only_if=etags.named(if_match))
-    return answer(Deleted())
+async def delete(
+    engine: InEngine,
+    actor: Actor,
+    name: NamePath,
+    query: Annotated[DeleteQuery, Query()],
+    if_match: etags.IfMatch = None,
+) -> Response:
+    await engine.delete_config(name, actor, only_if=etags.named(if_match), dry_run=query.dry_run)
+    return answer(Deleted(not query.dry_run))

@@ -12,7 +12,7 @@ from starlette.responses import Response
 from stdworker.engine.api import bodies, declarations, etags, examples
 from stdworker.engine.api.context import Actor, InEngine, KindPath, answer
 from stdworker.engine.api.openapi import APPLIED, TAGGED, documented
-from stdworker.engine.api.queries import PublishQuery, SchemaQuery
+from stdworker.engine.api.queries import DeleteQuery, PublishQuery, SchemaQuery
 from stdworker.engine.api.shapes.common import Deleted
 from stdworker.engine.api.shapes.kinds import Kinds, KindSchema, KindView, Manifests, PolicyBody, PolicyView, published
 from stdworker.engine.store.records import KindPolicy, KindRecord
@@ -119,10 +119,16 @@ async def manifest(engine: InEngine, kind: KindPath, version: VersionPath) -> Re
     **documented("Delete a kind version that nothing uses", answer=Deleted, problems=(404, 409, 412)),
 )
 async def delete(
-    engine: InEngine, actor: Actor, kind: KindPath, version: VersionPath, if_match: etags.IfMatch = None
+    engine: InEngine,
+    actor: Actor,
+    kind: KindPath,
+    version: VersionPath,
+    query: Annotated[DeleteQuery, Query()],
+    if_match: etags.IfMatch = None,
 ) -> Response:
-    await engine.delete_kind(KindVersion(kind, version), actor, only_if=etags.named(if_match))
-    return answer(Deleted())
+    pair = KindVersion(kind, version)
+    await engine.delete_kind(pair, actor, only_if=etags.named(if_match), dry_run=query.dry_run)
+    return answer(Deleted(not query.dry_run))
 
 
 @router.get(

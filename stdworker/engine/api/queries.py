@@ -127,6 +127,10 @@ class ApplyQuery(Strict):
 
 
 class DeleteQuery(Strict):
+    dry_run: bool = Field(False, alias="dryRun", description="Answer as if it were deleted, and delete nothing.")
+
+
+class DeleteResourceQuery(DeleteQuery):
     force: bool = Field(False, description="Skip what stands against it.")
 
 

@@ -11,7 +11,7 @@ from starlette.responses import Response
 from stdworker.engine.api import bodies, declarations, etags
 from stdworker.engine.api.context import Actor, InEngine, answer, paged
 from stdworker.engine.api.openapi import APPLIED, PAGED, TAGGED, documented
-from stdworker.engine.api.queries import SEQUENCE_MAX, NamesQuery, PageQuery
+from stdworker.engine.api.queries import SEQUENCE_MAX, DeleteQuery, NamesQuery, PageQuery
 from stdworker.engine.api.shapes.common import Deleted
 from stdworker.engine.api.shapes.reactors import BindingBody, Bindings, BindingView, DeadLetters, DeadLetterView
 from stdworker.engine.reconcile import Engine
@@ -83,10 +83,16 @@ def _tag(row: BindingRow) -> str:
 @router.delete(
     "/reactor-bindings/{name}", **documented("Delete a reactor binding", answer=Deleted, problems=(404, 412))
 )
-async def delete(engine: InEngine, actor: Actor, name: NamePath, if_match: etags.IfMatch = None) -> Response:
+async def delete(
+    engine: InEngine,
+    actor: Actor,
+    name: NamePath,
+    query: Annotated[DeleteQuery, Query()],
+    if_match: etags.IfMatch = None,
+) -> Response:
     """Nothing new is told for it. What waits already is still told."""
-    await engine.delete_binding(name, actor, only_if=etags.named(if_match))
-    return answer(Deleted())
+    await engine.delete_binding(name, actor, only_if=etags.named(if_match), dry_run=query.dry_run)
+    return answer(Deleted(not query.dry_run))
 
 
 @router.get(

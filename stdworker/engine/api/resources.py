@@ -11,7 +11,7 @@ from stdworker.engine.api import bodies, declarations, etags
 from stdworker.engine.api.context import Actor, InEngine, PathRef, answer, now_ms, paged
 from stdworker.engine.api.diff import changes
 from stdworker.engine.api.openapi import APPLIED, PAGED, TAGGED, documented
-from stdworker.engine.api.queries import ApplyQuery, DeleteQuery, ListQuery, RootsQuery
+from stdworker.engine.api.queries import ApplyQuery, DeleteResourceQuery, ListQuery, RootsQuery
 from stdworker.engine.api.shapes.common import Deleted
 from stdworker.engine.api.shapes.resources import (
     DryRun,
@@ -128,12 +128,12 @@ async def delete(
     engine: InEngine,
     actor: Actor,
     ref: PathRef,
-    query: Annotated[DeleteQuery, Query()],
+    query: Annotated[DeleteResourceQuery, Query()],
     if_match: etags.IfMatch = None,
 ) -> Response:
     """The deletion is requested; it ends when all teardowns did, dependents first."""
-    await engine.delete(ref, actor, force=query.force, only_if=etags.named(if_match))
-    return answer(Deleted())
+    await engine.delete(ref, actor, force=query.force, only_if=etags.named(if_match), dry_run=query.dry_run)
+    return answer(Deleted(not query.dry_run))
 
 
 @router.post(

@@ -74,7 +74,7 @@ def reconcile(uow: UnitOfWork, ref: Ref) -> ResourceRecord:
     return present.record(uow.db, _seen(uow, node))
 
 
-def delete(uow: UnitOfWork, ref: Ref, *, force: bool, only_if: Sequence[str] | None = None) -> None:
+def delete(uow: UnitOfWork, ref: Ref, force: bool = False, only_if: Sequence[str] | None = None) -> None:
     node = uow.named(ref)
     check_revision(node, only_if)
     if force:

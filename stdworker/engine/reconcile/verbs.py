@@ -174,11 +174,7 @@ PRUNE = Verb("prune", _prune, alone=True)
 IDENTIFY = Verb("identify", _identify, alone=True)
 PROBE = Verb("probe", _probe, alone=True)
 RECONCILE = Verb("reconcile", _each(apply.reconcile), alone=True)
-DELETE = Verb(
-    "delete",
-    _each(lambda uow, ref, force, only_if: apply.delete(uow, ref, force=force, only_if=only_if)),
-    alone=True,
-)
+DELETE = Verb("delete", _each(apply.delete), alone=True)
 PUT_BINDING = Verb("put binding", _each(bindings.put), alone=True)
 DELETE_BINDING = Verb("delete binding", _each(bindings.remove), alone=True)
 RETRY_DEAD_LETTER = Verb("retry dead letter", _each(deliver.retry), alone=True)

@@ -75,6 +75,16 @@ async def test_a_thing_is_deleted_only_if_it_is_what_was_seen(api, sort):
     assert (await api.get(sort.place)).status_code == 404
 
 
+async def test_a_dry_run_of_a_deletion_answers_what_the_deletion_would_and_changes_nothing(api, sort):
+    before = await api.get(sort.place)
+    dry = await api.delete(f"{sort.place}?dryRun=true")
+    assert (dry.status_code, dry.json()) == (200, {"deleted": False})
+    assert (await api.delete(f"{sort.place}?dryRun=true", headers={"if-match": '"other"'})).status_code == 412
+    after = await api.get(sort.place)
+    assert (after.json(), after.headers["etag"]) == (before.json(), before.headers["etag"])
+    assert "Deleted" not in str((await api.get("/audit")).json())
+
+
 async def test_a_thing_that_is_not_there_matches_no_tag(api, sort):
     await api.delete(sort.place)
     gone = await put(api, sort, tag="*")

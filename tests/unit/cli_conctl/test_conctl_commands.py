@@ -416,3 +416,36 @@ def test_a_label_key_that_could_not_be_chosen_by_is_refused_with_its_place(conct
 @pytest.mark.parametrize("label", ["a:b=c", "=c", "a"])
 def test_a_label_to_choose_by_is_key_and_value(conctl, label):
     assert conctl("list", "-l", label).exit_code == 2
+
+
+def test_a_dry_run_of_a_deletion_says_what_would_go_and_leaves_it(conctl):
+    apply(conctl, "kind: stack\nkind_version: 1\nname: dry\nspec: {}\n", "--wait")
+    for _ in range(2):
+        done = conctl("delete", "stack/dry", "--dry-run", "--wait")
+        assert (done.exit_code, done.stdout) == (0, "resource stack/dry would be deleted with 2 resources below it\n")
+    assert conctl("get", "stack/dry", "-o", "name").stdout == "stack/dry\n"
+    events = conctl("events", "stack/dry", "-o", "name").stdout
+    assert "Delet" not in events
+
+
+def test_a_dry_run_of_a_deletion_says_what_stands_against_it(conctl):
+    apply(conctl, "kind: leaf\nkind_version: 1\nname: dry-used\nspec: {}\n")
+    for words, told in ((("kind", "leaf"), "leaf@1 has resources"), (("leaf/nobody",), "leaf/nobody")):
+        done = conctl("delete", *words, "--dry-run")
+        assert done.exit_code == 1
+        assert told in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("document", "told"),
+    [
+        ("kind: leaf\nkind_version: 1\nname: x\nspec: {}\ncolour: red\n", ["/colour: unknown key", "\n  at -:5\n"]),
+        ("kind: leaf\nkind_version: 7\nname: x\nspec: {}\n", ["leaf@7 is not published", "\n  at -:2 /kind_version\n"]),
+        ("kind: leaf\nkind_version: 1\nname: x\nspec: {size: big}\n", ["breaks the schema", "\n  -:4 /spec/size: "]),
+    ],
+)
+def test_a_refusal_says_its_place_once(conctl, document, told):
+    done = apply(conctl, document)
+    for part in told:
+        assert done.stderr.count(part) == 1
+    assert done.stderr.count(told[1].split()[-1]) == 1

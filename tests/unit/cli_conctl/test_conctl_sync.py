@@ -220,7 +220,7 @@ def test_a_file_that_says_so_takes_a_thing_out_of_its_app(conctl, estate, told):
 def test_labels_that_are_none_are_refused_by_the_engine_in_any_form(conctl):
     for told in ("text", "[1]", "{tier: 1}"):
         done = conctl("apply", "-f", "-", stdin=leaf("odd", f"labels: {told}\n"))
-        assert (done.exit_code, "-:5 /labels" in done.stderr) == (1, True)
+        assert (done.exit_code, "\n  at -:5\n" in done.stderr) == (1, True)
 
 
 def test_what_is_labelled_to_be_kept_is_not_pruned(conctl, estate):
@@ -261,7 +261,7 @@ def test_labels_that_are_none_are_refused_and_not_written_over(conctl, estate):
     done = sync(conctl, folder)
     assert done.exit_code == 1
     assert "/labels: expected object" in done.stderr
-    assert f"  at {folder}/a.yaml:5 /labels\n" in done.stderr
+    assert f"  at {folder}/a.yaml:5\n" in done.stderr
 
 
 def test_a_resource_that_somebody_takes_away_from_the_app_meanwhile_is_not_deleted(conctl, estate, monkeypatch):
@@ -385,6 +385,18 @@ def test_a_pipe_among_the_files_is_refused_not_waited_for(conctl, estate):
     folder = estate({"converge.yaml": app("pipes")})
     os.mkfifo(folder / "a.yaml")
     assert "a.yaml is not a file" in sync(conctl, folder).stderr
+
+
+def test_an_app_that_no_file_names_any_more_is_told_and_nothing_of_it_pruned(conctl, estate):
+    folder = estate({"converge.yaml": app("lost"), "a.yaml": leaf("lost-a"), "b.yaml": leaf("lost-b")})
+    sync(conctl, folder)
+    estate({"converge.yaml": None, "b.yaml": None})
+    done = sync(conctl, folder)
+    assert (done.exit_code, done.stdout.splitlines()[0]) == (0, "resource leaf/lost-a unchanged (generation 1)")
+    assert "no converge.yaml says app: lost here" in done.stderr
+    assert names(conctl, "lost") == ["leaf/lost-a", "leaf/lost-b"]
+    estate({"converge.yaml": app("lost")})
+    assert "resource leaf/lost-b pruned" in sync(conctl, folder, "--prune").stdout
 
 
 def test_to_prune_without_an_app_is_a_usage_error(conctl, estate):

@@ -61,6 +61,6 @@ class RefView(Struct):
 
 
 class Deleted(Struct):
-    """The deletion is done or has begun."""
+    """The deletion is done or has begun; false after a dry run."""
 
     deleted: bool = True

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from stdworker.engine.reconcile import publish, readings, verbs, waiting
@@ -42,9 +43,11 @@ class CatalogCalls(Calls):
     async def kind(self, pair: KindVersion) -> KindRecord:
         return await self.read(readings.kind, pair)
 
-    async def delete_kind(self, pair: KindVersion, actor: str, *, only_if: Sequence[str] | None = None) -> None:
-        """Raises Conflict while something uses it, and for another one than `only_if` asks for."""
-        await self._batcher.call(verbs.DELETE_KIND, (actor, pair, only_if))
+    async def delete_kind(
+        self, pair: KindVersion, actor: str, *, only_if: Sequence[str] | None = None, dry_run: bool = False
+    ) -> None:
+        """Raises Conflict while something uses it. `only_if` and `dry_run` as of a resource."""
+        await self._batcher.call(replace(verbs.DELETE_KIND, dry=dry_run), (actor, pair, only_if))
 
     async def set_policy(
         self, pair: KindVersion, policy: KindPolicy, actor: str, *, fields: Collection[str] = KindPolicy.__slots__
@@ -71,9 +74,11 @@ class CatalogCalls(Calls):
         """A config whose secrets are shown to someone; an event records it."""
         return await self._batcher.call(verbs.REVEAL_CONFIG, (actor, name))
 
-    async def delete_config(self, name: str, actor: str, *, only_if: Sequence[str] | None = None) -> None:
-        """Raises Conflict while a resource names it, and for another one than `only_if` asks for."""
-        await self._batcher.call(verbs.DELETE_CONFIG, (actor, name, only_if))
+    async def delete_config(
+        self, name: str, actor: str, *, only_if: Sequence[str] | None = None, dry_run: bool = False
+    ) -> None:
+        """Raises Conflict while a resource names it. `only_if` and `dry_run` as of a resource."""
+        await self._batcher.call(replace(verbs.DELETE_CONFIG, dry=dry_run), (actor, name, only_if))
 
     async def put_binding(self, document: BindingDeclaration, actor: str) -> tuple[str, BindingRow]:
         """Create or edit a reactor binding; answers created, configured or unchanged."""
@@ -89,9 +94,11 @@ class CatalogCalls(Calls):
         """What no reactor has taken yet, by the names of these bindings; those without anything are left out."""
         return await self.read(waiting.waiting, bindings, self._clock.now_ms())
 
-    async def delete_binding(self, name: str, actor: str, *, only_if: Sequence[str] | None = None) -> None:
-        """Nothing new is delivered for it; what waits is. `only_if` as of a config."""
-        await self._batcher.call(verbs.DELETE_BINDING, (actor, name, only_if))
+    async def delete_binding(
+        self, name: str, actor: str, *, only_if: Sequence[str] | None = None, dry_run: bool = False
+    ) -> None:
+        """Nothing new is delivered for it; what waits is. `only_if` and `dry_run` as of a resource."""
+        await self._batcher.call(replace(verbs.DELETE_BINDING, dry=dry_run), (actor, name, only_if))
 
     async def dead_letters(self, *, limit: int = 100, cursor: str | None = None) -> Page:
         """A page of the deliveries to reactors that were given up, the newest crossing first."""

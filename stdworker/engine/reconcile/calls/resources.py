@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from stdworker.engine.reconcile import explain, neighbourhood, readings, revisions, verbs
@@ -75,12 +76,21 @@ class ResourceCalls(Calls):
         """Run a resource again as a new generation."""
         return await self._batcher.call(verbs.RECONCILE, (actor, ref))
 
-    async def delete(self, ref: Ref, actor: str, *, force: bool = False, only_if: Sequence[str] | None = None) -> None:
+    async def delete(
+        self,
+        ref: Ref,
+        actor: str,
+        *,
+        force: bool = False,
+        only_if: Sequence[str] | None = None,
+        dry_run: bool = False,
+    ) -> None:
         """Request the deletion of a resource with all it owns; `force` skips teardowns.
 
-        With `only_if` its revision must be one of these, any if none is given; else it raises Conflict.
+        With `only_if` its revision must be one of these, any if none is given; else it raises Conflict. A dry run
+        changes nothing and raises what the deletion would.
         """
-        await self._batcher.call(verbs.DELETE, (actor, ref, force, only_if))
+        await self._batcher.call(replace(verbs.DELETE, dry=dry_run), (actor, ref, force, only_if))
 
     async def quarantine(self, ref: Ref, actor: str) -> None:
         """Freeze a resource until it is released."""
