@@ -15,6 +15,7 @@ _HINTS = (
     ("CERTIFICATE_REQUIRED", "It wants to know who asks: --tls-cert and --tls-key."),
     ("illegal request line", "What listens there is not the REST API; the broker has an address of its own."),
 )
+_CLOSED = "closed"
 _HUNG_UP = ("without sending a response", "Connection reset by peer")
 
 
@@ -32,13 +33,15 @@ def _hung_up(server: httpx.URL) -> str:
         return "It speaks TLS: try https://."
     if server.scheme == "https" and "CERTIFICATE_REQUIRED" in (seen or ""):
         return "It wants to know who asks: --tls-cert and --tls-key."
+    if server.scheme == "https" and seen == _CLOSED:
+        return "It may want to know who asks: --tls-cert and --tls-key."
     return "The connection was cut: is it being restarted, or is there something between here and it?"
 
 
 def _seen(server: httpx.URL) -> str | None:
     """What is said to a client of TLS that has no certificate, "" for nothing; None where no TLS is spoken.
 
-    TLS 1.3 tells a client only after its handshake that it should have had one.
+    TLS 1.3 tells a client only after its handshake that it should have had one. Python's own servers just close then.
     """
     context = ssl.create_default_context()
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
@@ -50,7 +53,8 @@ def _seen(server: httpx.URL) -> str | None:
             context.wrap_socket(plain, server_hostname=server.host) as secure,
         ):
             is_spoken = True
-            secure.recv(1)
+            if not secure.recv(1):
+                return _CLOSED
     except ssl.SSLError as error:
         return str(error) if is_spoken or "ALERT" in str(error) else None
     except (OSError, ValueError):
