@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
+import errno
+import os
 import socket
+from pathlib import Path
 
 from stdworker.errors import SettingsError
 
 BACKLOG = 1_024
+CONNECT_SECONDS = 1.0
 LOOPBACK = ("localhost", "127.", "::1", "[::1]", "unix:")
 
 
@@ -22,6 +27,29 @@ def listen(variable: str, host: str, port: int) -> socket.socket:
     # Connections inherit it. asyncio sets it only where the protocol is named, else small answers wait 40 ms.
     listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     return listener
+
+
+def try_unix(variable: str, address: str) -> None:
+    """Raises SettingsError where no socket can be made: grpc doesn't say why, and takes that of a living process."""
+    path = Path(address.removeprefix("unix://"))
+    try:
+        with socket.socket(socket.AF_UNIX) as probe:
+            if path.is_socket():
+                _refuse_heard(probe, path)
+            else:
+                probe.bind(str(path))
+                path.unlink()
+    except OSError as error:
+        expected = "a path at which a socket can be made"
+        raise SettingsError(variable, address, expected, hint=error.strerror or str(error)) from None
+
+
+def _refuse_heard(probe: socket.socket, path: Path) -> None:
+    """What a process left behind that was killed is in nobody's way."""
+    probe.settimeout(CONNECT_SECONDS)
+    with contextlib.suppress(ConnectionRefusedError):
+        probe.connect(str(path))
+        raise OSError(errno.EADDRINUSE, os.strerror(errno.EADDRINUSE))
 
 
 def rest_url(host: str, port: int, *, tls: bool) -> str:

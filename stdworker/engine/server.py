@@ -7,6 +7,7 @@ import contextlib
 import logging
 import socket
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import uvicorn
@@ -17,6 +18,7 @@ from stdworker.engine.api import Access, build_app, build_probes
 from stdworker.engine.listening import is_loopback, listen, rest_url
 from stdworker.engine.reconcile import Engine
 from stdworker.engine.settings import ServeSettings
+from stdworker.engine.store.sqlite_lock import alone
 from stdworker.engine.tls import ServerTls, identity_of
 from stdworker.engine.workers import NoWorkers, Workers, WorkerSide
 
@@ -52,6 +54,8 @@ class Server:
             (variable, opening.enter_context(listen(variable, *address)))
             for variable, address in http_addresses(settings)
         ]
+        if settings.database_url.startswith("sqlite:"):
+            opening.enter_context(alone(Path(settings.database_url.removeprefix("sqlite:///"))))
         self._engine = await Engine.open(settings.database_url, settings, read_url=settings.read_url)
         opening.push_async_callback(self._engine.close)
         side = NoWorkers if settings.role == "control" else Workers

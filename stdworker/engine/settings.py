@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from urllib.parse import urlsplit
 
 from stdworker.engine.tls import ServerTls
 from stdworker.errors import SettingsError
 from stdworker.model.settings import LOG_FORMATS, LOG_LEVELS, Environment
 
-DATABASE_SCHEMES = ("sqlite:///", "postgresql://")
+SQLITE, POSTGRES = "sqlite:///", "postgresql://"
+PORT_MAX = 65_535
 SYNCHRONOUS = ("normal", "full")
 ROLES = ("all", "control", "broker")
 BROKER_HEALTH = ("127.0.0.1", 8081)  # where nothing else shows that the process lives
@@ -113,8 +113,8 @@ class ServeSettings(EngineOptions):
 
 def _database_url(environment: Environment) -> str:
     url = environment.text("DATABASE_URL", ServeSettings.database_url)
-    usable = any(url.startswith(scheme) and len(url) > len(scheme) for scheme in DATABASE_SCHEMES)
-    if not usable or not _has_port(url) or url == "sqlite:///:memory:":
+    is_sqlite = url.startswith(SQLITE) and url not in (SQLITE, f"{SQLITE}:memory:") and "?" not in url
+    if not is_sqlite and not _is_postgres(url):
         raise SettingsError("DATABASE_URL", url, "sqlite:///path/to/file.db or postgresql://user@host/database")
     return url
 
@@ -133,17 +133,23 @@ def _read_url(environment: Environment, database_url: str) -> str | None:
     url = environment.text("DATABASE_READ_URL", "")
     if not database_url.startswith("postgresql://"):
         raise SettingsError("DATABASE_READ_URL", url, "nothing: only a Postgres database has replicas")
-    if not url.startswith("postgresql://") or not _has_port(url):
+    if not _is_postgres(url):
         raise SettingsError("DATABASE_READ_URL", url, "postgresql://user@host/database")
     return url
 
 
-def _has_port(url: str) -> bool:
-    """A number where a port is, or nothing."""
-    try:
-        return urlsplit(url).port != 0
-    except ValueError:
+def _is_postgres(url: str) -> bool:
+    """As libpq reads it, to which several hosts, each with its port, are one database."""
+    if not url.startswith(POSTGRES) or url == POSTGRES:
         return False
+    from psycopg import ProgrammingError
+    from psycopg.conninfo import conninfo_to_dict
+
+    try:
+        ports = str(conninfo_to_dict(url).get("port", ""))
+    except ProgrammingError:
+        return False
+    return all(port.isdecimal() and 0 < int(port) <= PORT_MAX for port in ports.split(",") if port)
 
 
 def _tls(environment: Environment) -> ServerTls | None:

@@ -6,14 +6,17 @@ as in the middle of a rotation, is told once, and the last good ones stay in use
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import ssl
-from collections.abc import Collection, Mapping, Sequence
+import time
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from stdworker.errors import SettingsError
+from stdworker.wire.certificate import validity
 
 log = logging.getLogger("stdworker.server")
 
@@ -21,6 +24,11 @@ SPIFFE = "spiffe://"
 ACTOR_CHARACTERS_MAX = 512
 
 _Signature = tuple[tuple[int, int, int], ...]
+_EXPECTED = {
+    "TLS_CERT_FILE": "a certificate in PEM that goes with TLS_KEY_FILE",
+    "TLS_KEY_FILE": "the key of TLS_CERT_FILE in PEM, without a password",
+    "TLS_CLIENT_CA_FILE": "certificates of authorities in PEM",
+}
 
 
 class Pems(NamedTuple):
@@ -60,41 +68,66 @@ class ServerTls:
 
     def _look(self) -> None:
         try:
-            signature = tuple(_stamp(path) for path in (self.cert_file, self.key_file, self.client_ca_file) if path)
+            signature = self._signature()
             if signature == self._seen:
                 return
             self._context, self._pems = self._read()
             self._seen = signature
-        except OSError as error:  # ssl.SSLError is one
+        except SettingsError as error:
             if self._pems is None:
-                raise _unusable(self.cert_file, error) from None
+                raise
             if self._seen:
                 log.warning("the TLS files are not reloaded: %s", error)
             self._seen = ()
 
+    def _signature(self) -> _Signature:
+        paths = (self.cert_file, self.key_file, self.client_ca_file)
+        return tuple(_stamp(variable, path) for variable, path in zip(_EXPECTED, paths, strict=True) if path)
+
     def _read(self) -> tuple[ssl.SSLContext, Pems]:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        context.load_cert_chain(self.cert_file, self.key_file, password="")  # else OpenSSL asks at the terminal
+        with _told("TLS_KEY_FILE", self.key_file):
+            key = self.key_file.read_bytes()
+        with _told("TLS_CERT_FILE", self.cert_file):
+            cert = self.cert_file.read_bytes()
+            context.load_cert_chain(self.cert_file, self.key_file, password="")  # else OpenSSL asks at the terminal
+        client_ca = None
         if self.client_ca_file:
-            context.load_verify_locations(self.client_ca_file)
+            with _told("TLS_CLIENT_CA_FILE", self.client_ca_file):
+                client_ca = self.client_ca_file.read_bytes()
+                context.load_verify_locations(self.client_ca_file)
             context.verify_mode = ssl.CERT_REQUIRED
         context.sni_callback = self._renew
-        client_ca = self.client_ca_file.read_bytes() if self.client_ca_file else None
-        return context, Pems(self.cert_file.read_bytes(), self.key_file.read_bytes(), client_ca)
+        _warn_of_dates(self.cert_file, cert)
+        return context, Pems(cert, key, client_ca)
 
     def _renew(self, connection: ssl.SSLObject, _name: str | None, _context: ssl.SSLContext) -> None:
         """Called at the start of each handshake, with or without a name."""
         connection.context = self.context()
 
 
-def _stamp(path: Path) -> tuple[int, int, int]:
-    status = path.stat()
+def _stamp(variable: str, path: Path) -> tuple[int, int, int]:
+    with _told(variable, path):
+        status = path.stat()
     return status.st_mtime_ns, status.st_size, status.st_ino
 
 
-def _unusable(cert_file: Path, error: OSError) -> SettingsError:
-    expected = "a certificate in PEM that goes with TLS_KEY_FILE, and authorities in TLS_CLIENT_CA_FILE"
-    return SettingsError("TLS_CERT_FILE", str(cert_file), expected, hint=str(error))
+@contextlib.contextmanager
+def _told(variable: str, path: Path) -> Iterator[None]:
+    """Raises SettingsError for what the system and OpenSSL refuse."""
+    try:
+        yield
+    except OSError as error:  # ssl.SSLError is one
+        raise SettingsError(variable, str(path), _EXPECTED[variable], hint=str(error)) from None
+
+
+def _warn_of_dates(path: Path, cert: bytes) -> None:
+    """Nothing but a log line: clients that don't look may be content."""
+    dates = validity(cert.decode("ascii", "replace"))
+    if dates is None or dates[0] <= time.time() <= dates[1]:
+        return
+    told = "is valid from %s to %s, which is not now: clients that look at it don't come in"
+    log.warning(f"the certificate {path} {told}", *(time.strftime("%Y-%m-%d", time.gmtime(date)) for date in dates))
 
 
 # ---- who it is ----

@@ -6,7 +6,7 @@ import asyncio
 from typing import Protocol
 
 from stdworker.engine.broker import Broker, GrpcServer, Membership, member_id
-from stdworker.engine.listening import broker_url, listen
+from stdworker.engine.listening import broker_url, listen, try_unix
 from stdworker.engine.reconcile import Engine
 from stdworker.engine.settings import ServeSettings
 from stdworker.errors import SettingsError
@@ -47,7 +47,9 @@ class Workers:
 
     def _listen(self, address: str) -> int:
         """A plain socket is tried first, because grpc doesn't say why it can't."""
-        if not address.startswith("unix:"):
+        if address.startswith("unix:"):
+            try_unix("BROKER_ADDR_LISTEN", address)
+        else:
             host, _, port = address.rpartition(":")
             listen("BROKER_ADDR_LISTEN", "" if host == "[::]" else host.strip("[]"), int(port)).close()
         try:

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import http.client
-import re
 import socket
 import ssl
 import time
 from collections.abc import AsyncIterator, Iterator
-from datetime import UTC, datetime
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -19,6 +17,7 @@ import grpc.aio
 from stdworker.cli.doctor.finding import Finding, Level, fine, problem, warning
 from stdworker.errors import SettingsError
 from stdworker.model.settings import BrokerAddress, WorkerSettings
+from stdworker.wire.certificate import validity
 from stdworker.wire.channel import TlsFiles, open_channel
 from stdworker.wire.generated import worker_pb2 as pb
 from stdworker.wire.service import WorkerClient
@@ -26,8 +25,6 @@ from stdworker.wire.service import WorkerClient
 STEP_SECONDS = 5.0
 DAYS_LEFT_MIN = 14
 
-_TIME = rb"(?:\x17\x0d(\d{12})Z|\x18\x0f(\d{14})Z)"
-_VALIDITY = re.compile(rb"\x30[\x1e\x20\x22]" + _TIME + _TIME)  # RFC 5280 4.1.2.5, as DER
 _REFUSED = (grpc.StatusCode.UNAUTHENTICATED, grpc.StatusCode.PERMISSION_DENIED)
 _NO_ANSWER = (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED)
 
@@ -86,26 +83,12 @@ async def _steps(settings: WorkerSettings) -> AsyncIterator[Finding]:
 def own_certificate(file: Path) -> Finding:
     """Its dates; that it goes with its key is tried in the handshake."""
     try:
-        der = ssl.PEM_cert_to_DER_cert(_first_pem(file.read_text("ascii")))
+        dates = validity(file.read_text("ascii"))
     except (OSError, ValueError) as error:
         return problem("certificate", f"TLS_CERT_FILE {file} can't be read: {error}")
-    found = _VALIDITY.search(der)
-    if found is None:
+    if dates is None:
         return problem("certificate", f"TLS_CERT_FILE {file} is no certificate")
-    return _judge_dates("certificate", f"ours ({file})", _instant(found[1], found[2]), _instant(found[3], found[4]))
-
-
-def _first_pem(text: str) -> str:
-    begin, end = "-----BEGIN CERTIFICATE-----", "-----END CERTIFICATE-----"
-    return begin + text.partition(begin)[2].partition(end)[0] + end
-
-
-def _instant(short: bytes | None, full: bytes | None) -> float:
-    """UTCTime has two digits of the year: 50 and more are of the last century."""
-    if short is not None:
-        full = (b"19" if short >= b"50" else b"20") + short
-    assert full is not None
-    return datetime.strptime(full.decode(), "%Y%m%d%H%M%S").replace(tzinfo=UTC).timestamp()
+    return _judge_dates("certificate", f"ours ({file})", *dates)
 
 
 def _judge_dates(about: str, whose: str, first: float, last: float) -> Finding:

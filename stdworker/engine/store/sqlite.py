@@ -134,7 +134,9 @@ class SqliteDatabase:
         self._synchronous = synchronous
 
     def migrate(self) -> None:
-        engine = sqlalchemy.create_engine(f"sqlite:///{self.path}", poolclass=sqlalchemy.NullPool)
+        engine = sqlalchemy.create_engine(
+            sqlalchemy.URL.create("sqlite", database=str(self.path)), poolclass=sqlalchemy.NullPool
+        )
         sqlalchemy.event.listen(engine, "connect", _prepare)
         sqlalchemy.event.listen(engine, "begin", lambda connection: connection.exec_driver_sql("BEGIN IMMEDIATE"))
         sqlalchemy.event.listen(engine, "begin", self._refuse_foreign)

@@ -22,6 +22,7 @@ def test_without_any_variable_the_defaults_bind_loopback_only():
     [
         ("DATABASE_URL", "sqlite:////var/lib/c.db", "database_url", "sqlite:////var/lib/c.db"),
         ("DATABASE_URL", "postgresql://u@h/d", "database_url", "postgresql://u@h/d"),
+        ("DATABASE_URL", "postgresql://u@a:5432,b:5433/d", "database_url", "postgresql://u@a:5432,b:5433/d"),
         ("LISTEN_ADDR", ":80", "rest", ("", 80)),
         ("HEALTH_ADDR", ":81", "health", ("", 81)),
         ("LISTEN_ADDR", "[::1]:80", "rest", ("::1", 80)),
@@ -89,6 +90,10 @@ def test_a_replica_is_one_of_a_postgres_database():
         ("DATABASE_URL", "postgresql://host:port/d"),
         ("DATABASE_URL", "sqlite:///"),
         ("DATABASE_URL", "sqlite:///:memory:"),
+        ("DATABASE_URL", "sqlite:///c.db?mode=ro"),
+        ("DATABASE_URL", "postgresql://h:70000/d"),
+        ("DATABASE_URL", "postgresql://h/d?foo=bar"),
+        ("DATABASE_URL", "postgresql://h/%zz"),
         ("LISTEN_ADDR", "8080"),
         ("LISTEN_ADDR", "host:99999"),
         ("BROKER_ADDR_LISTEN", "unix:relative"),

@@ -1,6 +1,7 @@
 """The files of TLS: looked at when they change, kept when what they hold can't be used."""
 
 import logging
+from datetime import datetime
 
 import pytest
 import trustme
@@ -32,11 +33,41 @@ def encrypted(pem):
     return key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, cipher)
 
 
-@pytest.mark.parametrize("broken", ["cert_file", "key_file", "client_ca_file"])
-def test_files_that_were_never_good_are_refused_with_the_reason(files, broken):
+@pytest.mark.parametrize(
+    ("broken", "told"),
+    [
+        ("cert_file", "TLS_CERT_FILE is .*expected a certificate in PEM that goes with TLS_KEY_FILE"),
+        ("key_file", "TLS_CERT_FILE is .*expected a certificate in PEM that goes with TLS_KEY_FILE"),
+        ("client_ca_file", "TLS_CLIENT_CA_FILE is .*expected certificates of authorities in PEM"),
+    ],
+)
+def test_files_that_were_never_good_are_refused_with_the_reason(files, broken, told):
     getattr(files, broken).write_text("nothing of use")
-    with pytest.raises(SettingsError, match=r"TLS_CERT_FILE is .*expected a certificate in PEM"):
+    with pytest.raises(SettingsError, match=told):
         files.context()
+
+
+@pytest.mark.parametrize("gone", ["cert_file", "key_file", "client_ca_file"])
+def test_a_file_that_is_gone_is_named(files, gone):
+    getattr(files, gone).unlink()
+    with pytest.raises(SettingsError) as refused:
+        files.context()
+    assert refused.value.variable == f"TLS_{gone.upper()}"
+
+
+@pytest.mark.parametrize(("first", "last"), [(2001, 2002), (2098, 2099)])
+def test_a_certificate_that_is_not_valid_now_is_served_and_warned_of(files, caplog, first, last):
+    issued = trustme.CA().issue_cert("localhost", not_before=datetime(first, 3, 4), not_after=datetime(last, 5, 6))
+    issued.private_key_pem.write_to_path(files.key_file)
+    issued.cert_chain_pems[0].write_to_path(files.cert_file)
+    files.context()
+    [record] = caplog.records
+    assert f"{files.cert_file} is valid from {first}-03-04 to {last}-05-06, which is not now" in record.message
+
+
+def test_a_certificate_that_is_valid_is_not_spoken_of(files, caplog):
+    files.context()
+    assert not caplog.records
 
 
 def test_a_key_of_another_certificate_is_refused(files):
