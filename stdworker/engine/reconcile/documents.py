@@ -1,13 +1,24 @@
-"""Documents that workers hand back, on their way into the store."""
+"""What workers hand back: documents on their way into the store, and what nobody asked for."""
 
 from __future__ import annotations
+
+import functools
 
 from stdworker.engine.reconcile.unit import UnitOfWork
 from stdworker.engine.store.rows import Node
 from stdworker.errors import JsonError
 from stdworker.model.json_text import ascii_line, dumps
+from stdworker.model.kind import Emit
+from stdworker.model.outcome import Outcome
 
 DOCUMENT_BYTES_MAX = 50 << 20
+
+# What the engine takes of a stage of a run, and of an operation, if the manifest lets the reaction emit it.
+RUN_EMITS = frozenset((Emit.STATUS, Emit.CONDITIONS, Emit.CHILDREN, Emit.EDGES, Emit.CONFIGS))
+OPERATION_EMITS = frozenset((Emit.STATUS, Emit.OPERATION_OUTPUT))
+
+# The members of an outcome that have another name than what they hold.
+_MEMBERS = {Emit.OPERATION_OUTPUT: "output"}
 
 
 def storable(document: object, what: str) -> str:
@@ -30,3 +41,17 @@ def store_status(uow: UnitOfWork, node: Node, status: object) -> str:
     except JsonError as error:
         return error.message
     return ""
+
+
+def warn_of_dropped(
+    uow: UnitOfWork, node: Node, outcome: Outcome, emits: frozenset[Emit], taken: frozenset[Emit]
+) -> None:
+    """An event for what the reaction handed back and may not emit; `taken` is what its stage could have stored."""
+    if dropped := [emit for emit, member in _dropped(emits, taken) if getattr(outcome, member)]:
+        uow.event(node, "Warning", "EmitDropped", f"dropped what the reaction may not emit: {', '.join(dropped)}")
+
+
+@functools.cache
+def _dropped(emits: frozenset[Emit], taken: frozenset[Emit]) -> list[tuple[Emit, str]]:
+    """With the members of an outcome that hold them."""
+    return [(emit, _MEMBERS.get(emit, emit)) for emit in sorted((RUN_EMITS | OPERATION_EMITS) - (emits & taken))]

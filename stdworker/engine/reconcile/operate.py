@@ -199,15 +199,8 @@ def _succeed(uow: UnitOfWork, node: Node, operation: OperationRow, settlement: S
             operation.output = documents.storable(outcome.output, "the output")
     except JsonError as error:
         problem = error.message
-    dropped = [name for name, emit in _EMITTED if getattr(outcome, name) and emit not in emits]
-    if outcome.conditions:
-        dropped.append("conditions")
-    if dropped:
-        uow.event(node, "Warning", "EmitDropped", f"an operation that may not hand back {', '.join(dropped)} did")
+    documents.warn_of_dropped(uow, node, outcome, emits, documents.OPERATION_EMITS)
     _end(uow, node, operation, FAILED if problem else SUCCEEDED, "BadResult" if problem else "", problem)
-
-
-_EMITTED = (("status", Emit.STATUS), ("output", Emit.OPERATION_OUTPUT))
 
 
 def _end(uow: UnitOfWork, node: Node, operation: OperationRow, ended: str, reason: str = "", message: str = "") -> None:

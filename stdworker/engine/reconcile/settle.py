@@ -7,7 +7,6 @@ generation was superseded still stores what it saw.
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Sequence
 
 from stdworker.engine.reconcile import compose, conditions, deliver, documents, operate, retry, schedule, state
@@ -19,10 +18,6 @@ from stdworker.engine.store import edges, nodes
 from stdworker.engine.store.claims import Settlement
 from stdworker.engine.store.rows import DELETE, OPERATE, REACT, Node, TaskRow, resource_of
 from stdworker.model.kind import Emit, Stage
-from stdworker.model.outcome import Outcome
-
-# Emits that are members of an outcome, by the same names.
-_OUTCOME_EMITS = frozenset((Emit.STATUS, Emit.CONDITIONS, Emit.CHILDREN, Emit.EDGES, Emit.CONFIGS))
 
 
 def settle(uow: UnitOfWork, settlements: Sequence[Settlement]) -> list[bool]:
@@ -61,7 +56,8 @@ def _settle(uow: UnitOfWork, settlement: Settlement, row: TaskRow | None) -> boo
     elif row.stage == Stage.DELETE:
         kind = uow.kinds.get(row.pair)
         if kind is not None:
-            _warn_of_dropped(uow, node, settlement.outcome, _emits(kind, row, settlement.stage))
+            emits = _emits(kind, row, settlement.stage)
+            documents.warn_of_dropped(uow, node, settlement.outcome, emits, documents.RUN_EMITS)
         _torn_down(uow, node, row)
     else:
         _succeed(uow, node, row, settlement)
@@ -168,7 +164,7 @@ def _succeed(uow: UnitOfWork, node: Node, row: TaskRow, settlement: Settlement) 
         return
     stage, outcome = settlement.stage, settlement.outcome
     emits = _emits(kind, row, stage)
-    _warn_of_dropped(uow, node, outcome, emits)
+    documents.warn_of_dropped(uow, node, outcome, emits, documents.RUN_EMITS)
     problem = documents.store_status(uow, node, outcome.status) if Emit.STATUS in emits else ""
     if problem:
         fail(uow, node, row, Settlement(settlement.lease, stage, error=problem, reason="BadStatus", terminal=True))
@@ -234,17 +230,3 @@ def _emits(kind: Kind, row: TaskRow, stage: Stage) -> frozenset[Emit]:
     below, by_clock = schedule.is_from_below(row.reasons), schedule.is_resync(row.reasons)
     reaction = kind.reaction(stage, only_children=below, resync=by_clock)
     return reaction.emits if reaction is not None else frozenset()
-
-
-@functools.cache
-def _undeclared(emits: frozenset[Emit]) -> frozenset[Emit]:
-    return _OUTCOME_EMITS - emits
-
-
-def _warn_of_dropped(uow: UnitOfWork, node: Node, outcome: Outcome, emits: frozenset[Emit]) -> None:
-    dropped = [emit for emit in _undeclared(emits) if getattr(outcome, emit)]
-    if outcome.output is not None:
-        dropped.append(Emit.OPERATION_OUTPUT)
-    if dropped:
-        told = f"the manifest doesn't let the reaction emit {', '.join(sorted(dropped))}"
-        uow.event(node, "Warning", "EmitDropped", told)

@@ -62,7 +62,7 @@ def test_what_a_reaction_may_not_emit_is_dropped_and_named(world, stage, emits, 
         world.work()
         assert not world.exists("odd/o")
     [told] = warned(world)
-    named = told.removeprefix("the manifest doesn't let the reaction emit ").split(", ")
+    named = told.removeprefix("dropped what the reaction may not emit: ").split(", ")
     assert sorted(named) == sorted(dropped.split(", "))
     if stage is not Stage.DELETE:
         found = world.get("odd/o")

@@ -6,7 +6,7 @@ from stdworker.engine.reconcile.operate import ENDED_KEPT, OPEN_MAX
 from stdworker.engine.store.records import KindPolicy
 from stdworker.errors import Conflict, Invalid, NotFound, Retry
 from stdworker.model.kind import KindVersion, Stage, Trigger
-from stdworker.model.outcome import Condition, Outcome
+from stdworker.model.outcome import ChildSpec, Condition, Outcome
 
 STORES = "both"
 
@@ -157,12 +157,13 @@ def test_an_operation_runs_on_a_resource_that_waits_for_its_next_attempt(vm):
 
 def test_an_operation_may_report_a_status_if_its_manifest_says_so_and_nothing_else(vm):
     vm.operate("vm/v", "restart")
-    vm.on("vm", lambda claim: Outcome(status={"boots": 2}, conditions=[Condition("Ready", "False")]), Stage.OPERATE)
+    dropped = {"conditions": [Condition("Ready", "False")], "children": [ChildSpec("vm", 1, "w")]}
+    vm.on("vm", lambda claim: Outcome(status={"boots": 2}, **dropped), Stage.OPERATE)
     vm.work()
     assert vm.get("vm/v").status == b'{"boots":2}'
     assert vm.phase("vm/v") == "Ready"
     assert [e.message for e in vm.events("vm/v") if e.reason == "EmitDropped"] == [
-        "an operation that may not hand back conditions did"
+        "dropped what the reaction may not emit: children, conditions"
     ]
 
 

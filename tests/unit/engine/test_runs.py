@@ -156,7 +156,7 @@ def test_what_a_reaction_may_not_emit_is_dropped_with_a_warning(world):
     world.work()
     assert world.get("quiet/q").status is None
     [warning] = [event for event in world.events("quiet/q") if event.type == "Warning"]
-    assert warning.message == "the manifest doesn't let the reaction emit children, status"
+    assert warning.message == "dropped what the reaction may not emit: children, status"
 
 
 def test_a_compose_that_was_superseded_changes_no_children(world):
