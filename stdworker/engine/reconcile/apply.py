@@ -12,10 +12,11 @@ from stdworker.engine.reconcile.kinds import Kind
 from stdworker.engine.reconcile.unit import UnitOfWork
 from stdworker.engine.store import edges, lists
 from stdworker.engine.store.declarations import UNSET, Applied, ApplyDocument, Declared
+from stdworker.engine.store.documents import to_text
 from stdworker.engine.store.records import ResourceRecord, revision
 from stdworker.engine.store.rows import DELETE, RECONCILE, Node, task_id
 from stdworker.errors import Conflict, Invalid, RequestError
-from stdworker.model.json_text import ascii_line, equal, loads
+from stdworker.model.json_text import equal, loads
 from stdworker.model.kind import KIND, RESOURCE_NAME, KindVersion
 from stdworker.model.resource import Ref
 
@@ -101,7 +102,7 @@ def _apply(
 ) -> tuple[str, Node]:
     kind = _kind(uow, document)
     ref = Ref(document.kind, document.name)
-    spec = ascii_line(document.spec).decode("ascii") if document.spec is not None else None
+    spec = to_text(document.spec)
     given = labels_of.checked(document.labels)
     known = uow.by_ref.get(ref) or fresh.get(ref)
     if document.only_if is not None:

@@ -13,11 +13,12 @@ from stdworker.engine.store import catalog, lists, nodes
 from stdworker.engine.store.claims import DefaultConfig
 from stdworker.engine.store.contract import Connection
 from stdworker.engine.store.declarations import ConfigDeclaration
+from stdworker.engine.store.documents import from_text, to_text
 from stdworker.engine.store.records import ConfigRecord, revision
 from stdworker.engine.store.rows import ConfigRow, Node
 from stdworker.errors import Conflict, Invalid, JsonError, NotFound
 from stdworker.model.config import ProviderConfig, ProviderConfigSpec
-from stdworker.model.json_text import RawJson, ascii_line, dumps, equal, loads
+from stdworker.model.json_text import dumps, equal, loads
 from stdworker.model.kind import KIND, RESOURCE_NAME, KindVersion
 
 
@@ -29,7 +30,7 @@ def put(uow: UnitOfWork, document: ConfigDeclaration, requeue: bool = True) -> t
     name, pair = document.name, document.pair
     if not RESOURCE_NAME.fullmatch(name):
         raise Invalid(f"{name!r} is not a name", [("/name", "1-253 of A-Z a-z 0-9 . _ -, the first alphanumeric")])
-    text = ascii_line(document.spec).decode("ascii") if document.spec is not None else None
+    text = to_text(document.spec)
     _check(_published(uow, pair), text, whole=document.is_default)
     known = catalog.config(uow.db, name)
     preconditions.check(f"provider config {name}", _revision(known), document.only_if)
@@ -114,7 +115,7 @@ def existing(db: Connection, name: str) -> ConfigRow:
 
 def record(db: Connection, row: ConfigRow) -> ConfigRecord:
     owner = lists.refs(db, [row.owner_id]).get(row.owner_id) if row.owner_id is not None else None
-    spec = RawJson(row.spec.encode()) if row.spec is not None else None
+    spec = from_text(row.spec)
     labels = loads(row.labels.encode())
     return ConfigRecord(
         row.name,
@@ -133,7 +134,7 @@ def default(db: Connection, pair: KindVersion, revision: int) -> DefaultConfig:
     row = catalog.default_config(db, pair)
     if row is None:
         return DefaultConfig(pair, ProviderConfig(), revision)
-    spec = RawJson(row.spec.encode()) if row.spec is not None else None
+    spec = from_text(row.spec)
     return DefaultConfig(pair, ProviderConfig(spec, row.bundle), revision)
 
 
@@ -170,7 +171,7 @@ def check_emitted(uow: UnitOfWork, owner: Node, emitted: Sequence[ProviderConfig
 
 
 def emitted_text(config: ProviderConfigSpec) -> str | None:
-    return None if config.spec is None else ascii_line(dumps(config.spec)).decode("ascii")
+    return to_text(None if config.spec is None else dumps(config.spec))
 
 
 def pairs_of(uow: UnitOfWork, names: Collection[str], *, going: int | None = None) -> dict[str, KindVersion]:

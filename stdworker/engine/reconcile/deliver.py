@@ -17,10 +17,10 @@ from stdworker.engine.reconcile.unit import UnitOfWork
 from stdworker.engine.store import reactors, tasks
 from stdworker.engine.store.claims import Claim, Settlement
 from stdworker.engine.store.contract import Connection
+from stdworker.engine.store.documents import from_text
 from stdworker.engine.store.reactors import ReadyDelivery
 from stdworker.engine.store.rows import REACT, DeliveryRow, TaskRow, task_id
 from stdworker.errors import Conflict, NotFound
-from stdworker.model.json_text import RawJson
 from stdworker.model.kind import KindVersion, Phase, Stage, Transition, Trigger
 from stdworker.model.outcome import Outcome
 from stdworker.model.resource import Resource
@@ -80,8 +80,8 @@ def snapshot(row: DeliveryRow) -> Resource:
         row.kind_version,
         row.generation,
         row.synced_gen,
-        RawJson(row.spec.encode()) if row.spec is not None else None,
-        RawJson(row.status.encode()) if row.status is not None else None,
+        from_text(row.spec),
+        from_text(row.status),
         orjson.loads(row.labels),
         row.owner_uid,
         row.root_uid,

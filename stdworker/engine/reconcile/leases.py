@@ -12,10 +12,10 @@ from stdworker.engine.reconcile.tokens import new_tokens, row_id
 from stdworker.engine.reconcile.unit import UnitOfWork
 from stdworker.engine.store import reactors, tasks
 from stdworker.engine.store.claims import Claim, Settlement, VoidedLease, Want
+from stdworker.engine.store.documents import from_text
 from stdworker.engine.store.rows import DELETE, OPERATE, REACT, Node, OperationRow, TaskRow, resource_of
 from stdworker.engine.store.tasks import LeaseRow, Ready
 from stdworker.model.config import ProviderConfig
-from stdworker.model.json_text import RawJson
 from stdworker.model.kind import KindVersion, Stage, Trigger
 from stdworker.model.task import Lease
 
@@ -152,7 +152,7 @@ def _claim(
         kind.manifest_version,
         kind.policy.task_deadline_seconds * 1000,
         uow.kinds.default_revisions.get(kind.pair, 0),
-        ProviderConfig(RawJson(spec.encode()) if spec else None, bundle) if spec or bundle else _NO_CONFIG,
+        ProviderConfig(from_text(spec), bundle) if spec or bundle else _NO_CONFIG,
         observe.children(uow.db, ready.resource_id) if stage is Stage.COMPOSE else (),
         observe.descendants(uow.db, ready.resource_id) if stage is Stage.ROLLUP else (),
         observe.operation(operation) if operation is not None else None,

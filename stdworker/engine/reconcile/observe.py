@@ -6,9 +6,9 @@ import orjson
 
 from stdworker.engine.store import lists
 from stdworker.engine.store.contract import Connection
+from stdworker.engine.store.documents import from_text
 from stdworker.engine.store.rows import OperationRow
 from stdworker.engine.store.tasks import Ready
-from stdworker.model.json_text import RawJson
 from stdworker.model.kind import Phase
 from stdworker.model.resource import Operation, Resource
 
@@ -22,8 +22,8 @@ def resource(row: Ready) -> Resource:
         row.kind_version,
         row.generation,
         row.synced_gen,
-        RawJson(row.spec.encode()) if row.spec is not None else None,
-        RawJson(row.status.encode()) if row.status is not None else None,
+        from_text(row.spec),
+        from_text(row.status),
         {} if row.labels == "{}" else orjson.loads(row.labels),
         row.owner_uid,
         row.root_uid,
@@ -37,8 +37,7 @@ def resource(row: Ready) -> Resource:
 
 
 def operation(row: OperationRow) -> Operation:
-    asked = RawJson(row.input.encode()) if row.input is not None else None
-    return Operation(row.verb, asked, row.attempts, row.requested_by)
+    return Operation(row.verb, from_text(row.input), row.attempts, row.requested_by)
 
 
 def children(db: Connection, resource_id: int) -> list[Resource]:

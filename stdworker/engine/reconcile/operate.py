@@ -14,6 +14,7 @@ from stdworker.engine.reconcile.texts import clean, new_uid
 from stdworker.engine.reconcile.unit import UnitOfWork
 from stdworker.engine.store import operations, tasks
 from stdworker.engine.store.claims import Settlement
+from stdworker.engine.store.documents import to_text
 from stdworker.engine.store.rows import (
     DELETE,
     FAILED,
@@ -30,7 +31,7 @@ from stdworker.engine.store.rows import (
 )
 from stdworker.engine.store.tasks import Ready
 from stdworker.errors import Conflict, Invalid, JsonError, NotFound
-from stdworker.model.json_text import RawJson, ascii_line, loads
+from stdworker.model.json_text import RawJson, loads
 from stdworker.model.kind import Emit, KindVersion
 from stdworker.model.manifest import Reaction
 from stdworker.model.resource import Ref
@@ -55,7 +56,7 @@ def request(uow: UnitOfWork, ref: Ref, verb: str, input: RawJson | None) -> Oper
     if len(operations.opened(uow.db, [node.id]).get(node.id, ())) >= OPEN_MAX:
         raise Conflict(f"{OPEN_MAX} operations of {ref} have not ended yet", hint="wait for them", code="too_many")
     number = operations.last_number(uow.db, node.id) + 1
-    text = ascii_line(input).decode("ascii") if input is not None else None
+    text = to_text(input)
     operation = OperationRow(new_uid(uow.now_ms), node.id, number, verb, text, uow.actor, uow.now_ms)
     operations.save(uow.db, [operation])
     operations.prune(uow.db, node.id, number - ENDED_KEPT)

@@ -10,11 +10,11 @@ from stdworker.engine.reconcile import conditions, state
 from stdworker.engine.reconcile.positions import POSITIONS_PER_MS
 from stdworker.engine.store import lists
 from stdworker.engine.store.contract import Connection
+from stdworker.engine.store.documents import from_text
 from stdworker.engine.store.lists import Culprit, Seen
 from stdworker.engine.store.records import ResourceRecord, WorkRecord
 from stdworker.engine.store.rows import TASK_TYPE_NAMES, Node, TaskRow
 from stdworker.errors import NotFound
-from stdworker.model.json_text import RawJson
 from stdworker.model.kind import Phase
 from stdworker.model.resource import Ref
 
@@ -41,8 +41,8 @@ def record(db: Connection, seen: Seen) -> ResourceRecord:
         node.name,
         seen.owner,
         seen.root,
-        RawJson(node.spec.encode()) if node.spec is not None else None,
-        RawJson(node.status.encode()) if node.status is not None else None,
+        from_text(node.spec),
+        from_text(node.status),
         {} if node.labels == "{}" else orjson.loads(node.labels),
         node.provider_config,
         node.generation,
