@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import Annotated
 
 from fastapi import APIRouter, Query, Request
@@ -10,8 +9,7 @@ from starlette.responses import Response
 
 from stdworker.engine.api.context import InEngine, PathRef, answer, now_ms, paged
 from stdworker.engine.api.openapi import PAGED, documented
-from stdworker.engine.api.problems import Refused
-from stdworker.engine.api.queries import CURSOR, LIMIT_MAX, GraphQuery, PageQuery, RootsQuery, SubgraphQuery, WaitQuery
+from stdworker.engine.api.queries import LIMIT_MAX, GraphQuery, PageQuery, RootsQuery, SubgraphQuery, WaitQuery
 from stdworker.engine.api.shapes.common import Deleted, RefView
 from stdworker.engine.api.shapes.events import Events, EventView
 from stdworker.engine.api.shapes.explanation import ExplanationView
@@ -27,7 +25,7 @@ from stdworker.engine.api.shapes.relations import (
 )
 from stdworker.engine.api.shapes.resources import ResourceView, Summary
 from stdworker.engine.api.wait import Waiting
-from stdworker.engine.reconcile import Engine
+from stdworker.engine.reconcile import Engine, readings
 from stdworker.engine.store.records import ResourceFilter, ResourceRecord
 from stdworker.model.settings import Environment
 
@@ -63,20 +61,12 @@ async def dependencies(engine: InEngine, ref: PathRef, query: Annotated[PageQuer
 )
 async def events(engine: InEngine, ref: PathRef, query: Annotated[PageQuery, Query()]) -> Response:
     """Events outlive their resource."""
-    found = await engine.events(ref, after=_sequence(query.cursor), limit=query.limit + 1)
+    found = await engine.events(ref, after=readings.after(query.cursor), limit=query.limit + 1)
     if not found and query.cursor is None:
         await engine.get(ref)
     shown = found[: query.limit]
     more = len(found) > query.limit
     return paged(Events([EventView.of(record) for record in shown]), str(shown[-1].seq) if more else None)
-
-
-def _sequence(cursor: str | None) -> int:
-    if cursor is None:
-        return 0
-    if not re.fullmatch(CURSOR, cursor):
-        raise Refused(400, "bad_cursor", f"query/cursor: {cursor!r} is not a cursor of this list")
-    return int(cursor)
 
 
 @router.get("/graph", **documented("A resource's whole subtree and its edges", answer=Graph, problems=(404,)))

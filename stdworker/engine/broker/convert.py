@@ -8,7 +8,7 @@ from stdworker.model.json_text import RawJson, check
 from stdworker.model.kind import Stage
 from stdworker.model.outcome import Outcome
 from stdworker.model.task import Lease, ReactionRequest
-from stdworker.wire.convert import STAGES, decode_document, plain_text
+from stdworker.wire.convert import STAGES, plain_text
 from stdworker.wire.convert_result import decode_outcome
 from stdworker.wire.convert_task import encode_task
 from stdworker.wire.generated import worker_pb2 as pb
@@ -89,6 +89,3 @@ def decode_leases(message: pb.WorkHeartbeat) -> list[Lease]:
     """The leases of a heartbeat; a missing epoch is 0, which fits no lease."""
     epochs = [*message.claim_epoch, *[0] * len(message.lease_token)]
     return [Lease(token, epoch) for token, epoch in zip(message.lease_token, epochs, strict=False)]
-
-
-__all__ = ["decode_complete", "decode_document", "decode_leases", "encode_claim"]

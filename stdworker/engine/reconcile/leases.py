@@ -239,4 +239,5 @@ def progress(uow: UnitOfWork, reports: Sequence[tuple[Lease, float | None, str]]
 
 
 def voided(uow: UnitOfWork, broker: str) -> list[VoidedLease]:
-    return [VoidedLease(Lease(token, epoch), broker, why) for token, epoch, why in tasks.take_void(uow.db, broker)]
+    """What its workers must be told to stop, each lease once."""
+    return [VoidedLease(Lease(token, epoch), why) for token, epoch, why in tasks.take_void(uow.db, broker)]

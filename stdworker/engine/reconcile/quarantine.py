@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from stdworker.engine.reconcile import schedule, state
 from stdworker.engine.reconcile.unit import UnitOfWork
-from stdworker.engine.store.rows import Node
 from stdworker.engine.store.schema import FOREVER_MS
 from stdworker.errors import Conflict
 from stdworker.model.resource import Ref
@@ -37,12 +36,6 @@ def release(uow: UnitOfWork, ref: Ref) -> None:
     uow.touch(node)
     uow.audit(node, "Unquarantined")
     uow.request(node, schedule.SPEC)
-    _compose_again(uow, node)
-
-
-def _compose_again(uow: UnitOfWork, child: Node) -> None:
-    for owner in uow.lock([child.owner_id] if child.owner_id is not None else []):
+    for owner in uow.lock([node.owner_id] if node.owner_id is not None else []):
         if not state.is_deleting(owner):
-            owner.due |= state.COMPOSE_DUE
-            uow.touch(owner)
-            uow.request(owner, schedule.CHILDREN)
+            schedule.compose_again(uow, owner)

@@ -78,8 +78,7 @@ def _summed(counts: Sequence[tuple[str, str, int]]) -> dict[str, Any]:
 
 def dependencies(db: Connection, ref: Ref, limit: int, cursor: str | None) -> Page:
     limit = _bounded(limit)
-    after = _number(cursor) if cursor is not None else 0
-    found = edge_store.of_dependent(db, present.existing(db, ref).node.id, after, limit + 1)
+    found = edge_store.of_dependent(db, present.existing(db, ref).node.id, after(cursor), limit + 1)
     page = Page.cut(found, limit, lambda edge: edge.dependency_id)
     sources = {seen.node.id: seen for seen in lists.get_many(db, [edge.dependency_id for edge in page.items])}
     page.items = [
@@ -90,8 +89,8 @@ def dependencies(db: Connection, ref: Ref, limit: int, cursor: str | None) -> Pa
     return page
 
 
-def events(db: Connection, ref: Ref | None, after: int, limit: int) -> list[EventRecord]:
-    return [_event(seq, row) for seq, row in event_store.read(db, ref, after, _bounded(limit))]
+def events(db: Connection, ref: Ref | None, since: int, limit: int) -> list[EventRecord]:
+    return [_event(seq, row) for seq, row in event_store.read(db, ref, since, _bounded(limit))]
 
 
 def audit(db: Connection, where: AuditFilter, limit: int, cursor: str | None) -> Page:
@@ -216,6 +215,11 @@ def _number(cursor: str) -> int:
     if not _CURSOR.fullmatch(cursor):
         raise Invalid(f"query/cursor: {cursor!r} is not a cursor of this list", code="bad_cursor")
     return int(cursor)
+
+
+def after(cursor: str | None) -> int:
+    """Where a page of a list begins that starts with the oldest. Raises Invalid for what no list has answered."""
+    return _number(cursor) if cursor is not None else 0
 
 
 def _before(cursor: str | None) -> int:

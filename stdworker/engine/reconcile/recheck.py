@@ -70,9 +70,7 @@ def _follow(uow: UnitOfWork, owner: Node, child: Node) -> None:
     if kind is None or state.is_deleting(owner) or not child.wanted:
         return
     if (owner.recompose or kind.recomposer is not None) and state.is_settled(child):
-        owner.due |= state.COMPOSE_DUE
-        uow.touch(owner)
-        uow.request(owner, schedule.CHILDREN)
+        schedule.compose_again(uow, owner)
     if kind.rollup is not None and not owner.unsettled and not state.has_work_failed(owner):
         owner.due |= state.ROLLUP_DUE
         uow.touch(owner)

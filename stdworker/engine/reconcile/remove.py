@@ -61,5 +61,4 @@ def _tell_owner(uow: UnitOfWork, owner: Node, child: Node) -> None:
     if state.is_deleting(owner):
         uow.recheck(edges.REMOVAL, owner.id)
     elif child.wanted:
-        owner.due |= state.COMPOSE_DUE
-        uow.request(owner, schedule.CHILDREN)
+        schedule.compose_again(uow, owner)

@@ -197,6 +197,13 @@ def complete(uow: UnitOfWork, node: Node, kind: Kind, reasons: int, done: int, g
     state.fold(node)
 
 
+def compose_again(uow: UnitOfWork, owner: Node) -> None:
+    """What the owner composed holds no more: its composer is asked anew, at the same generation."""
+    owner.due |= state.COMPOSE_DUE
+    uow.touch(owner)
+    uow.request(owner, CHILDREN)
+
+
 def is_idle(uow: UnitOfWork, resource_id: int) -> bool:
     """Has the resource no leased task?"""
     rows = map(uow.tasks.get, task_ids(resource_id))

@@ -88,10 +88,10 @@ def fail(uow: UnitOfWork, node: Node, row: TaskRow, failure: Settlement) -> None
     if row.generation != node.generation or state.is_deleting(node):
         requeue(uow, node, row, keep=False)
         return
-    attempts, is_last = _count(uow, node, row)
+    attempts, is_last = _count_attempt(uow, node, row)
     stops = failure.terminal or is_last
     row.attempts += not failure.terminal
-    _tell(uow, node, row, failure, terminal=stops, counted=not failure.terminal)
+    _note_failure(uow, node, row, failure, terminal=stops, counted=not failure.terminal)
     if stops:
         _stop(uow, node, row)
     else:
@@ -111,20 +111,22 @@ def _stop(uow: UnitOfWork, node: Node, row: TaskRow) -> None:
 
 def _fail_teardown(uow: UnitOfWork, node: Node, row: TaskRow, failure: Settlement) -> None:
     """It is tried again for ever: at the cap if it says that this won't help, or has reached its kind's limit."""
-    attempts, is_last = _count(uow, node, row)
+    attempts, is_last = _count_attempt(uow, node, row)
     row.attempts += 1
-    _tell(uow, node, row, failure, terminal=False, counted=True)
+    _note_failure(uow, node, row, failure, terminal=False, counted=True)
     cap_ms = int(uow.options.retry_cap_seconds * 1000)
     _retry(uow, node, row, attempts, cap_ms if failure.terminal or is_last else failure.retry_after_ms)
 
 
-def _count(uow: UnitOfWork, node: Node, row: TaskRow) -> tuple[int, bool]:
+def _count_attempt(uow: UnitOfWork, node: Node, row: TaskRow) -> tuple[int, bool]:
     """Which attempt in a row failed, and whether the kind allows no other."""
     attempts = node.failure_attempts + 1 if state.is_failed(node) else 1
     return attempts, retry.is_last(uow.kinds.get(row.pair), attempts)
 
 
-def _tell(uow: UnitOfWork, node: Node, row: TaskRow, failure: Settlement, *, terminal: bool, counted: bool) -> None:
+def _note_failure(
+    uow: UnitOfWork, node: Node, row: TaskRow, failure: Settlement, *, terminal: bool, counted: bool
+) -> None:
     reason = failure.reason or ("Terminal" if terminal else "ReconcileError")
     message = failure.error or "the task failed"
     state.fail(node, reason, message, terminal=terminal, counted=counted)

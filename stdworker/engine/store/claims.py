@@ -17,7 +17,7 @@ _NO_CONFIG = ProviderConfig()
 
 @dataclass(slots=True)
 class Want:
-    """How many tasks of one pair a worker stream can take now."""
+    """How many tasks of one pair a worker stream can take now: `credit`. `worker` names the stream."""
 
     pair: KindVersion
     credit: int
@@ -26,7 +26,11 @@ class Want:
 
 @dataclass(slots=True)
 class Claim:
-    """One leased stage, with all that its worker must know."""
+    """One leased stage, with all that its worker must know.
+
+    `deadline_ms` is how long it may run, 0 for ever. `config_revision` is that of the pair's default config, which the
+    worker must have; `override` goes over it. `observed` are a composer's children, `descendants` what is rolled up.
+    """
 
     lease: Lease
     worker: str
@@ -48,7 +52,11 @@ class Claim:
 
 @dataclass(slots=True)
 class Settlement:
-    """A worker's result for one lease. With `error` the task failed."""
+    """A worker's result for one lease. With `error` the task failed, for good if it is `terminal`.
+
+    `released`: it was given back unfinished, which counts as no attempt. `retry_after_ms` is what a failure asks for, 0
+    for nothing.
+    """
 
     lease: Lease
     stage: Stage
@@ -70,10 +78,9 @@ class Leased(NamedTuple):
 
 @dataclass(slots=True)
 class VoidedLease:
-    """A lease that a newer generation or a deletion made void while its task runs."""
+    """A lease that something made void while its task runs, such as a newer generation; `reason` says what."""
 
     lease: Lease
-    broker: str
     reason: str
 
 

@@ -102,7 +102,16 @@ async def test_a_route_that_is_not_there_is_a_problem(api, path):
 
 
 @pytest.mark.parametrize(
-    "path", ["/resources", "/resources/roots", "/resources/leaf/a/children", "/audit", "/dead-letters"]
+    "path",
+    [
+        "/resources",
+        "/resources/roots",
+        "/resources/leaf/a/children",
+        "/resources/leaf/a/events",
+        "/resources/leaf/a/dependencies",
+        "/audit",
+        "/dead-letters",
+    ],
 )
 @pytest.mark.parametrize("cursor", ["", "x", "-1", "9" * 40, "٣"])
 async def test_a_cursor_that_no_list_answered_is_a_bad_request(api, leaf, path, cursor):

@@ -52,7 +52,7 @@ class FakeEngine:
         self.attested: list[tuple[Lease, str]] = []
         self.progressed: list[tuple[Lease, float | None, str]] = []
         self.configs: dict[KindVersion, DefaultConfig] = {}
-        self.voids: list[VoidedLease] = []
+        self.voids: list[tuple[str, VoidedLease]] = []
         self.claims_made: list[list[Want]] = []
         self.members: dict[str, MemberRecord] = {}
         self.failing: set[str] = set()
@@ -88,7 +88,7 @@ class FakeEngine:
 
     def void(self, lease: Lease, reason: str) -> None:
         _, broker = self.leases[lease]
-        self.voids.append(VoidedLease(lease, broker, reason))
+        self.voids.append((broker, VoidedLease(lease, reason)))
         self.watches.publish([Hint("voided")])
 
     async def until(self, true: Callable[[], Any]) -> None:
@@ -166,8 +166,8 @@ class FakeEngine:
         await self._notify()
 
     async def voided(self, broker: str) -> list[VoidedLease]:
-        mine = [void for void in self.voids if void.broker == broker]
-        self.voids = [void for void in self.voids if void.broker != broker]
+        mine = [void for owner, void in self.voids if owner == broker]
+        self.voids = [(owner, void) for owner, void in self.voids if owner != broker]
         return mine
 
     async def default_configs(self, pairs: Sequence[KindVersion]) -> dict[KindVersion, DefaultConfig]:
