@@ -155,7 +155,9 @@ def path_of(kind: str, name: str, version: int = 1) -> str:
     if kind == BINDING:
         return f"/reactor-bindings/{_segment(name)}"
     if kind == DEAD_LETTER:
-        return f"/dead-letters/{_segment(name)}"
+        if not (name.isascii() and name.isdigit()):
+            raise click.UsageError(f"{name!r} is not the number of a dead letter; conctl list deadletters shows them")
+        return f"/dead-letters/{name}"
     if kind == KIND:
         base, _, number = title_of(kind, name, version).partition("@")
         return f"/kinds/{_segment(base)}/versions/{number}/manifest"

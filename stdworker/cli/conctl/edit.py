@@ -40,6 +40,16 @@ DECLARED = {
     ),
 }
 _NULL = RawJson(b"null")
+_CLEARED: dict[str, dict[str, RawJson]] = {
+    RESOURCE: dict.fromkeys(("labels", "provider_config_ref", "spec"), _NULL),
+    CONFIG: {**dict.fromkeys(("labels", "spec"), _NULL), "is_default": RawJson(b"false")},
+    BINDING: {
+        **dict.fromkeys(("labels", "label_match", "watch_kind_version", "reactor_version"), _NULL),
+        "enabled": RawJson(b"true"),
+    },
+    KIND: {"labels": _NULL},
+}
+"""What a text says that has it no more: what is left out would stay as it is."""
 
 
 class Seen(NamedTuple):
@@ -172,8 +182,7 @@ class Editing:
         return found[0]
 
     def send(self, seen: Seen, item: Item) -> str:
-        cleared = {"labels": _NULL, **({"provider_config_ref": _NULL} if self.type == RESOURCE else {})}
-        body = join_members({**cleared, **seen.hidden, **item.members})
+        body = join_members({**_CLEARED[self.type], **seen.hidden, **item.members})
         method, path = ("PUT", self.path_of_kind()) if self.type == KIND else ("POST", PATHS[self.type])
         response = self.client.call(method, path, body=body, headers={"if-match": seen.tag})
         return f"{self.type} {self.name} {response.headers.get('x-apply-result', 'configured')}"

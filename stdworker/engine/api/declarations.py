@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 from msgspec import UnsetType
@@ -17,12 +17,16 @@ from stdworker.engine.store.declarations import (
     ConfigDeclaration,
     KindDeclaration,
     Labels,
+    Unset,
 )
 from stdworker.errors import Invalid
 from stdworker.model.json_text import RawJson
 from stdworker.model.kind import KindVersion
 from stdworker.model.secrets import is_masked
 
+T = TypeVar("T")
+
+_NOTHING = RawJson(b"{}")
 ENVELOPE = ("type", "manifest_version", "$schema", "labels")  # what may stand beside the manifest itself
 
 
@@ -31,9 +35,9 @@ def resource(body: ResourceBody) -> ApplyDocument:
         kind=body.kind,
         kind_version=body.kind_version,
         name=body.name,
-        spec=RawJson(body.spec) or None,
-        labels=_labels(body.labels),
-        provider_config_ref=UNSET if isinstance(body.provider_config_ref, UnsetType) else body.provider_config_ref,
+        spec=_NOTHING if (spec := RawJson(body.spec)) == b"null" else spec or None,
+        labels=_given(body.labels),
+        provider_config_ref=_given(body.provider_config_ref),
     )
 
 
@@ -41,18 +45,18 @@ def config(body: ConfigBody) -> ConfigDeclaration:
     return ConfigDeclaration(
         name=body.name,
         pair=KindVersion(body.kind, body.kind_version),
-        is_default=body.is_default,
+        is_default=_given(body.is_default),
         spec=_config_spec(RawJson(body.spec)),
-        bundle=body.data,
-        labels=_labels(body.labels),
+        bundle=_given(body.data),
+        labels=_given(body.labels),
     )
 
 
-def _config_spec(spec: RawJson) -> RawJson | None:
+def _config_spec(spec: RawJson) -> RawJson | Unset | None:
     if is_masked(spec):
         told = "a masked secret can't be stored; read the config with reveal=true, or leave the secret as it was"
         raise Invalid(f"/spec: {told}", [("/spec", told)], code="masked_secret")
-    return None if spec in (b"", b"null") else spec
+    return UNSET if spec == b"" else None if spec == b"null" else spec
 
 
 def binding(body: BindingBody) -> BindingDeclaration:
@@ -61,11 +65,11 @@ def binding(body: BindingBody) -> BindingDeclaration:
         watch_kind=body.watch_kind,
         transition=body.transition,
         reactor=body.reactor,
-        watch_kind_version=body.watch_kind_version,
-        reactor_version=body.reactor_version,
-        label_match=body.label_match or {},
-        enabled=body.enabled,
-        labels=_labels(body.labels),
+        watch_kind_version=_given(body.watch_kind_version),
+        reactor_version=_given(body.reactor_version),
+        label_match=_given(body.label_match),
+        enabled=_given(body.enabled),
+        labels=_given(body.labels),
     )
 
 
@@ -87,5 +91,5 @@ def _kind_labels(body: dict[str, Any]) -> Labels:
         raise Invalid(f"/labels: {told}", [("/labels", told)], code="bad_body") from None
 
 
-def _labels(given: dict[str, str] | UnsetType | None) -> Labels:
-    return UNSET if isinstance(given, UnsetType) else given
+def _given(value: T | UnsetType) -> T | Unset:
+    return UNSET if isinstance(value, UnsetType) else value

@@ -70,10 +70,11 @@ async def apply(
     if isinstance(applied, RequestError):
         raise applied
     shown = ResourceView.of(applied.resource, now_ms())
-    headers = {"X-Apply-Result": applied.result, "ETag": etags.of(applied.resource.revision)}
+    headers = {"X-Apply-Result": applied.result}
     if query.dry_run:
         would = DryRun(applied.result, changes(before, applied.resource), shown)  # type: ignore[arg-type]
         return answer(would, headers=headers)
+    headers["ETag"] = etags.of(applied.resource.revision)
     return answer(shown, 201 if applied.result == "created" else 200, headers)
 
 

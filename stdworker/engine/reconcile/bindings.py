@@ -11,7 +11,7 @@ from stdworker.engine.reconcile.kinds import Violations
 from stdworker.engine.reconcile.unit import Named, UnitOfWork
 from stdworker.engine.store import reactors
 from stdworker.engine.store.contract import Connection
-from stdworker.engine.store.declarations import BindingDeclaration
+from stdworker.engine.store.declarations import BindingDeclaration, given
 from stdworker.engine.store.records import revision
 from stdworker.engine.store.rows import BindingRow
 from stdworker.errors import Conflict, Invalid, NotFound
@@ -21,25 +21,13 @@ from stdworker.model.kind import RESOURCE_NAME, KindVersion, Transition
 
 def put(uow: UnitOfWork, document: BindingDeclaration) -> tuple[str, BindingRow]:
     """Create or edit a binding; says which, or that nothing changed. Raises Invalid with all that is wrong."""
-    found = list(_violations(uow, document))
+    known = reactors.binding(uow.db, document.name)
+    row = _row(uow, document, known)
+    found = list(_violations(uow, row))
     if found:
         told = "; ".join(sentence for _, sentence in found)
         raise Invalid(told, found, code="bad_binding")
-    known = reactors.binding(uow.db, document.name)
     preconditions.check(f"reactor binding {document.name}", _revision(known), document.only_if)
-    row = BindingRow(
-        document.name,
-        document.watch_kind,
-        document.watch_kind_version,
-        document.transition,
-        document.reactor,
-        document.reactor_version,
-        dumps(dict(sorted(document.label_match.items()))).decode(),
-        document.enabled,
-        known.created_at if known else uow.now_ms,
-        known.updated_at if known else uow.now_ms,
-        labels_of.kept(document.labels, known.labels if known else "{}"),
-    )
     if row == known:
         return "unchanged", row
     if known is not None:
@@ -47,6 +35,26 @@ def put(uow: UnitOfWork, document: BindingDeclaration) -> tuple[str, BindingRow]
     reactors.save_binding(uow.db, row)
     _tell(uow, "BindingChanged" if known else "BindingCreated", row)
     return "configured" if known else "created", row
+
+
+def _row(uow: UnitOfWork, document: BindingDeclaration, known: BindingRow | None) -> BindingRow:
+    """The binding as it is to be: what the document leaves out is as it was, or as it is of a new one."""
+    new = BindingRow(document.name, "", None, "", "", None, "{}", True, uow.now_ms, uow.now_ms)
+    old = known or new
+    label_match = given(document.label_match, loads(old.label_match.encode())) or {}
+    return BindingRow(
+        document.name,
+        document.watch_kind,
+        given(document.watch_kind_version, old.watch_kind_version),
+        document.transition,
+        document.reactor,
+        given(document.reactor_version, old.reactor_version),
+        dumps(dict(sorted(label_match.items()))).decode(),
+        given(document.enabled, old.enabled),
+        old.created_at,
+        old.updated_at,
+        labels_of.kept(document.labels, old.labels),
+    )
 
 
 def _revision(row: BindingRow | None) -> str | None:
@@ -80,43 +88,43 @@ def _tell(uow: UnitOfWork, what: str, row: BindingRow) -> None:
 # ---- what is wrong ----
 
 
-def _violations(uow: UnitOfWork, document: BindingDeclaration) -> Iterator[tuple[str, str]]:
-    if not RESOURCE_NAME.fullmatch(document.name):
-        yield "/name", f"{document.name!r} is not a name: 1-253 of A-Z a-z 0-9 . _ -, the first alphanumeric"
-    if document.transition not in list(Transition):
-        yield "/transition", f"{document.transition!r} is no transition; it is one of {', '.join(Transition)}"
-    yield from _label_violations(document)
-    yield from _watch_violations(uow, document)
-    yield from _reactor_violations(uow, document)
+def _violations(uow: UnitOfWork, row: BindingRow) -> Iterator[tuple[str, str]]:
+    if not RESOURCE_NAME.fullmatch(row.name):
+        yield "/name", f"{row.name!r} is not a name: 1-253 of A-Z a-z 0-9 . _ -, the first alphanumeric"
+    if row.transition not in list(Transition):
+        yield "/transition", f"{row.transition!r} is no transition; it is one of {', '.join(Transition)}"
+    yield from _label_violations(row)
+    yield from _watch_violations(uow, row)
+    yield from _reactor_violations(uow, row)
 
 
-def _label_violations(document: BindingDeclaration) -> Violations:
-    return [(f"/label_match{place}", why) for place, why in labels_of.faults(document.label_match)]
+def _label_violations(row: BindingRow) -> Violations:
+    return [(f"/label_match{place}", why) for place, why in labels_of.faults(loads(row.label_match.encode()))]
 
 
-def _watch_violations(uow: UnitOfWork, document: BindingDeclaration) -> Iterator[tuple[str, str]]:
-    watched = [kind for kind in uow.kinds if kind.pair.kind == document.watch_kind]
+def _watch_violations(uow: UnitOfWork, row: BindingRow) -> Iterator[tuple[str, str]]:
+    watched = [kind for kind in uow.kinds if kind.pair.kind == row.watch_kind]
     if not watched:
-        yield "/watch_kind", f"the kind {document.watch_kind} is not published; publish it first"
+        yield "/watch_kind", f"the kind {row.watch_kind} is not published; publish it first"
     elif all(kind.manifest.is_reactor_kind for kind in watched):
-        yield "/watch_kind", f"{document.watch_kind} is a reactor kind, which has no resources to watch"
-    elif document.watch_kind_version not in (None, *(kind.pair.version for kind in watched)):
+        yield "/watch_kind", f"{row.watch_kind} is a reactor kind, which has no resources to watch"
+    elif row.watch_kind_version not in (None, *(kind.pair.version for kind in watched)):
         versions = ", ".join(str(kind.pair.version) for kind in watched)
-        yield "/watch_kind_version", f"{document.watch_kind} has no such version; it has {versions}"
+        yield "/watch_kind_version", f"{row.watch_kind} has no such version; it has {versions}"
 
 
-def _reactor_violations(uow: UnitOfWork, document: BindingDeclaration) -> Iterator[tuple[str, str]]:
-    if uow.kinds.reactor(document.reactor, document.reactor_version) is not None:
+def _reactor_violations(uow: UnitOfWork, row: BindingRow) -> Iterator[tuple[str, str]]:
+    if uow.kinds.reactor(row.reactor, row.reactor_version) is not None:
         return
-    published = [kind for kind in uow.kinds if kind.pair.kind == document.reactor]
+    published = [kind for kind in uow.kinds if kind.pair.kind == row.reactor]
     reacting = ", ".join(str(kind.pair.version) for kind in published if kind.reactor)
     if reacting:
-        told = f"does not react at version {document.reactor_version}; it does at {reacting}"
-        yield "/reactor_version", f"{document.reactor} {told}"
+        told = f"does not react at version {row.reactor_version}; it does at {reacting}"
+        yield "/reactor_version", f"{row.reactor} {told}"
     elif published:
-        yield "/reactor", f"{document.reactor} has no reaction with the trigger reactor; publish it with one"
+        yield "/reactor", f"{row.reactor} has no reaction with the trigger reactor; publish it with one"
     else:
-        yield "/reactor", f"the kind {document.reactor} is not published; publish it, with a reactor reaction"
+        yield "/reactor", f"the kind {row.reactor} is not published; publish it, with a reactor reaction"
 
 
 # ---- what kinds must keep ----

@@ -12,13 +12,13 @@ from stdworker.engine.reconcile.unit import Named, UnitOfWork
 from stdworker.engine.store import catalog, lists, nodes
 from stdworker.engine.store.claims import DefaultConfig
 from stdworker.engine.store.contract import Connection
-from stdworker.engine.store.declarations import ConfigDeclaration
+from stdworker.engine.store.declarations import ConfigDeclaration, Unset, given
 from stdworker.engine.store.documents import from_text, to_text
 from stdworker.engine.store.records import ConfigRecord, revision
 from stdworker.engine.store.rows import ConfigRow, Node
 from stdworker.errors import Conflict, Invalid, JsonError, NotFound
 from stdworker.model.config import ProviderConfig, ProviderConfigSpec
-from stdworker.model.json_text import dumps, equal, loads
+from stdworker.model.json_text import RawJson, dumps, equal, loads
 from stdworker.model.kind import KIND, RESOURCE_NAME, KindVersion
 
 
@@ -30,22 +30,30 @@ def put(uow: UnitOfWork, document: ConfigDeclaration, requeue: bool = True) -> t
     name, pair = document.name, document.pair
     if not RESOURCE_NAME.fullmatch(name):
         raise Invalid(f"{name!r} is not a name", [("/name", "1-253 of A-Z a-z 0-9 . _ -, the first alphanumeric")])
-    text = to_text(document.spec)
-    _check(_published(uow, pair), text, whole=document.is_default)
     known = catalog.config(uow.db, name)
+    is_default = given(document.is_default, known.is_default if known else False)
+    bundle = given(document.bundle, known.bundle if known else None)
+    text = _text(document.spec, known)
+    _check(_published(uow, pair), text, whole=is_default)
     preconditions.check(f"provider config {name}", _revision(known), document.only_if)
     labels = labels_of.kept(document.labels, known.labels if known else "{}")
     if known is not None:
         _check_editable(uow, known, pair)
-        if known.wanted and _same(known, document.is_default, text, document.bundle):
+        if known.wanted and _same(known, is_default, text, bundle):
             return _relabel(uow, known, labels), record(uow.db, known)
-    if document.is_default:
+    if is_default:
         _check_only_default(uow, name, pair)
-    row = ConfigRow(name, *pair, document.is_default, text, document.bundle or None, None, *_marks(uow, known), labels)
+    row = ConfigRow(name, *pair, is_default, text, bundle or None, None, *_marks(uow, known), labels)
     catalog.save_config(uow.db, row)
     uow.audit(Named(pair.kind, name), "ConfigChanged" if known else "ConfigCreated", f"{name} for {pair}")
     spread(uow, row, was_default=known is not None and known.is_default, requeue=requeue)
     return "configured" if known else "created", record(uow.db, row)
+
+
+def _text(spec: RawJson | Unset | None, known: ConfigRow | None) -> str | None:
+    if isinstance(spec, Unset):
+        return known.spec if known else None
+    return to_text(spec)
 
 
 def _relabel(uow: UnitOfWork, row: ConfigRow, labels: str) -> str:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import Enum
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from stdworker.engine.store.records import ResourceRecord
 from stdworker.model.json_text import RawJson
 from stdworker.model.kind import KindVersion
+
+T = TypeVar("T")
 
 
 class Unset(Enum):
@@ -19,6 +21,12 @@ class Unset(Enum):
 
 
 UNSET = Unset.UNSET
+
+
+def given(value: T | Unset, kept: T) -> T:
+    """What someone gives, or what is kept where it is left out."""
+    return kept if isinstance(value, Unset) else value
+
 
 Labels = dict[str, str] | Unset | None
 """Labels as someone gives them: UNSET keeps those that are there, None takes them away."""
@@ -52,13 +60,13 @@ class KindDeclaration:
 
 @dataclass(slots=True)
 class ConfigDeclaration:
-    """A provider config as someone declares it."""
+    """A provider config as someone declares it. What is left out keeps its value; a new one has none."""
 
     name: str
     pair: KindVersion
-    is_default: bool = False
-    spec: RawJson | None = None
-    bundle: bytes | None = None
+    is_default: bool | Unset = UNSET
+    spec: RawJson | Unset | None = UNSET
+    bundle: bytes | Unset | None = UNSET
     labels: Labels = UNSET
     only_if: Sequence[str] | None = None
     """Revisions of which the stored config must have one; none given is any, as long as it is there."""
@@ -66,16 +74,19 @@ class ConfigDeclaration:
 
 @dataclass(slots=True)
 class BindingDeclaration:
-    """A reactor binding as someone declares it. No version is any of the kind watched, or the newest reactor."""
+    """A reactor binding as someone declares it. No version is any of the kind watched, or the newest reactor.
+
+    What is left out keeps its value; a new one has no versions, matches all labels and is enabled.
+    """
 
     name: str
     watch_kind: str
     transition: str
     reactor: str
-    watch_kind_version: int | None = None
-    reactor_version: int | None = None
-    label_match: dict[str, str] = field(default_factory=dict)
-    enabled: bool = True
+    watch_kind_version: int | Unset | None = UNSET
+    reactor_version: int | Unset | None = UNSET
+    label_match: dict[str, str] | Unset | None = UNSET
+    enabled: bool | Unset = UNSET
     labels: Labels = UNSET
     only_if: Sequence[str] | None = None
     """As of a config."""

@@ -297,3 +297,15 @@ async def test_a_rollback_asks_for_the_resource_that_was_seen_too(api, leaf):
     assert (await api.get("/resources/leaf/a")).json()["spec"] == {"size": 2}
     done = await api.post("/resources/leaf/a/rollback", json={"generation": 1}, headers={"if-match": now})
     assert done.json() == {"generation": 3}
+
+
+async def test_a_spec_that_is_left_out_is_kept_and_null_clears_it(api, leaf):
+    body = {"kind": "leaf", "kind_version": 1, "name": "a"}
+    await api.post("/resources", json={**body, "spec": {"size": 1}})
+    assert (await api.post("/resources", json=body)).json()["spec"] == {"size": 1}
+    assert (await api.post("/resources", json={**body, "spec": None})).json()["spec"] == {}
+
+
+async def test_a_dry_run_tells_no_tag_of_what_is_not_there(api, leaf):
+    body = {"kind": "leaf", "kind_version": 1, "name": "a", "spec": {"size": 1}}
+    assert "etag" not in (await api.post("/resources?dryRun=true", json=body)).headers

@@ -413,6 +413,13 @@ def test_a_label_key_that_could_not_be_chosen_by_is_refused_with_its_place(conct
     assert "-:6" in done.stderr
 
 
+@pytest.mark.parametrize("number", ["x", "1.0", "٣", ""])
+def test_what_is_no_number_is_no_dead_letter(conctl, number):
+    done = conctl("get", "deadletter", number)
+    assert done.exit_code == 2
+    assert "is not the number of a dead letter" in done.stderr
+
+
 @pytest.mark.parametrize("label", ["a:b=c", "=c", "a"])
 def test_a_label_to_choose_by_is_key_and_value(conctl, label):
     assert conctl("list", "-l", label).exit_code == 2

@@ -269,3 +269,31 @@ def test_an_editor_that_fails_is_one_sentence(conctl, monkeypatch, kept):
     assert done.exit_code == 1
     assert done.stderr.startswith("Error: /bin/false: Editing failed")
     assert kept() == []
+
+
+@pytest.mark.parametrize(
+    ("what", "document", "taken", "cleared"),
+    [
+        (
+            "config",
+            "{type: providerconfig, name: taken, kind: leaf, kind_version: 1, labels: {a: b}, spec: {shards: 1}}",
+            "is_default: false\nlabels:\n  a: b\nspec:\n  shards: 1\n",
+            {"is_default": False, "labels": {}, "spec": None},
+        ),
+        (
+            "binding",
+            "{type: reactorbinding, name: taken, WATCHED, watch_kind_version: 1, label_match: {a: b}, enabled: false}",
+            "label_match:\n  a: b\nenabled: false\n",
+            {"label_match": {}, "enabled": True, "watch_kind_version": 1},
+        ),
+    ],
+)
+def test_what_is_taken_out_of_a_config_or_a_binding_is_cleared_too(conctl, editor, what, document, taken, cleared):
+    conctl("apply", "-f", "-", stdin=EAR)
+    watched = "watch_kind: leaf, transition: failed, reactor: ear"
+    conctl("apply", "-f", "-", stdin=document.replace("WATCHED", watched))
+    editor({taken: ""})
+    done = conctl("edit", what, "taken")
+    assert (done.exit_code, done.stderr) == (0, "")
+    told = json.loads(conctl("get", what, "taken", "-o", "json").stdout)
+    assert {name: told[name] for name in cleared} == cleared

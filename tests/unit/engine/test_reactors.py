@@ -426,7 +426,7 @@ def test_a_binding_that_is_switched_off_or_deleted_tells_what_waits_and_nothing_
     watched.apply("leaf", "a", {"n": 2})
     watched.work()
     assert [claim.resource.generation for claim in told.claims] == [1, 1]
-    bind(watched, name="off")
+    bind(watched, name="off", enabled=True)
     watched.apply("leaf", "a", {"n": 3})
     watched.work()
     assert [claim.resource.generation for claim in told.claims] == [1, 1, 3]
@@ -455,7 +455,7 @@ def test_a_binding_is_created_changed_and_left_alone_and_who_did_it_is_kept(watc
         (BindingDeclaration("b", "leaf", "synced", "none"), "/reactor", "none is not published; publish it"),
         (BindingDeclaration("b", "leaf", "synced", "pager", None, 7), "/reactor_version", "it does at 1"),
         (BindingDeclaration("-", "leaf", "synced", "pager"), "/name", "is not a name"),
-        (BindingDeclaration("b", "leaf", "synced", "pager", label_match={"a": "x" * 300}), "/label_match", "253"),
+        (BindingDeclaration("b", "leaf", "synced", "pager", label_match={"a": "x" * 300}), "/label_match/a", "253"),
     ],
 )
 def test_a_binding_that_could_not_work_is_refused_with_what_to_do(watched, document, place, complaint):

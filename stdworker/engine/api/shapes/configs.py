@@ -22,14 +22,14 @@ from stdworker.model.secrets import mask
 
 
 class ConfigBody(Declared):
-    """A provider config as someone declares it; `data` is a bundle in base64. Labels: absent keeps, null clears."""
+    """A provider config as someone declares it; `data` is a bundle in base64. Absent keeps, null clears."""
 
     name: ResourceName
     kind: KindName
     kind_version: Version
-    is_default: bool = False
+    is_default: bool | UnsetType = UNSET
     spec: Raw = field(default_factory=Raw)
-    data: bytes | None = None
+    data: bytes | UnsetType | None = UNSET
     labels: dict[str, str] | UnsetType | None = UNSET
     type: Literal["providerconfig"] | UnsetType = UNSET
 

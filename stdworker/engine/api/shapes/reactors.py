@@ -28,18 +28,18 @@ TransitionName = Annotated[str, Meta(extra_json_schema={"enum": [transition.valu
 class BindingBody(Declared):
     """What a reactor is to be told: a transition of a kind's resources, of those that `label_match` chooses.
 
-    Without a version it is any version of the watched kind, and the newest one of the reactor. `labels` are the
-    binding's own: absent keeps, null clears.
+    Absent keeps, null clears. Without a version it is any version of the watched kind, and the newest one of the
+    reactor. `labels` are the binding's own.
     """
 
     name: ResourceName
     watch_kind: KindName
     transition: TransitionName
     reactor: KindName
-    watch_kind_version: Version | None = None
-    reactor_version: Version | None = None
-    label_match: dict[str, str] | None = None
-    enabled: bool = True
+    watch_kind_version: Version | UnsetType | None = UNSET
+    reactor_version: Version | UnsetType | None = UNSET
+    label_match: dict[str, str] | UnsetType | None = UNSET
+    enabled: bool | UnsetType = UNSET
     labels: dict[str, str] | UnsetType | None = UNSET
     type: Literal["reactorbinding"] | UnsetType = UNSET
 

@@ -22,7 +22,7 @@ from stdworker.model.kind import Phase
 
 
 class ResourceBody(Declared):
-    """A resource as someone declares it. Labels and provider_config_ref: absent keeps, null clears."""
+    """A resource as someone declares it. Absent keeps, null clears."""
 
     kind: KindName
     kind_version: Version
