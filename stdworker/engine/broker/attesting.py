@@ -45,9 +45,11 @@ class Attester:
         self._added.set()
 
     def forget(self, session: Session) -> None:
+        """The stream ended: what it attested is not written any more."""
         self._heartbeats.pop(session, None)
 
     async def tick(self) -> None:
+        """Write what was gathered since the last time; waits for something."""
         await self._added.wait()
         self._added.clear()
         heartbeats, self._heartbeats = self._heartbeats, {}

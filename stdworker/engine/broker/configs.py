@@ -39,4 +39,5 @@ class ConfigPush:
 
 
 def has_content(config: ProviderConfig) -> bool:
+    """Does it say anything?"""
     return bool(config.spec or config.bundle)

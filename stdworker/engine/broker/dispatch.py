@@ -68,6 +68,7 @@ class Dispatcher:
         self._awake.set()
 
     def heat_all(self) -> None:
+        """The store may hold work for every pair of every stream."""
         self.heat(pair for session in self._sessions for pair in session.pairs)
 
     def wake(self) -> None:
@@ -82,6 +83,7 @@ class Dispatcher:
             pass
 
     async def tick(self) -> None:
+        """Claim once for all that is hot; waits until something is."""
         await self._awake.wait()
         await self._gather_credit()
         self._awake.clear()

@@ -72,6 +72,7 @@ class Membership:
         self._changed.set()
 
     async def tick(self) -> None:
+        """Report once, when something changed or it is time."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(REPORT_SECONDS):
                 await self._changed.wait()
@@ -92,6 +93,7 @@ class Membership:
             log.warning("this process is listed for a while longer: %s", why)
 
     def report(self) -> MemberRecord:
+        """What there is to tell now."""
         sessions = sorted(self._sessions, key=lambda session: session.opened_at)
         reach = accumulate(len(session.pairs) for session in sessions)
         listed = [session for session, pairs in zip(sessions, reach, strict=True) if pairs <= PAIRS_MAX]

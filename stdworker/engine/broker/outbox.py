@@ -43,6 +43,7 @@ class Outbox:
         self._room.set()
 
     def put_config(self, pair: KindVersion, config: ProviderConfig) -> None:
+        """The default config of a pair; one that waits is replaced."""
         self._configs[pair] = config
         self._changed()
 
@@ -52,6 +53,7 @@ class Outbox:
         self._changed()
 
     def put_cancel(self, lease: Lease, reason: str) -> None:
+        """Have the worker stop a task, if it knows how to be told."""
         if "cancel" in self.extensions:
             self._cancels[lease] = reason
             self._changed()
@@ -67,6 +69,7 @@ class Outbox:
             self._patience = asyncio.get_running_loop().call_later(SETTLED_SECONDS, self._tell_settled)
 
     def will_tell_settled(self, lease: Lease) -> bool:
+        """Does the worker wait to be told that this one is settled?"""
         return lease in self._settled
 
     def _tell_settled(self) -> None:
@@ -76,11 +79,13 @@ class Outbox:
         self._changed()
 
     def put_drain(self, reason: str) -> None:
+        """Have the worker move to another broker, if it knows how to be told."""
         if "drain" in self.extensions:
             self._drain = reason
             self._changed()
 
     def put_alive(self) -> None:
+        """A sign of life, if the worker knows it."""
         if "alive" in self.extensions:
             self._alive = True
             self._changed()

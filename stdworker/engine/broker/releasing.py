@@ -53,6 +53,7 @@ class Releaser:
         self._lost.clear()
 
     async def tick(self) -> None:
+        """Give back what waits; waits for something."""
         await self._added.wait()
         await self.flush()
 

@@ -109,10 +109,12 @@ class Session:
         return True
 
     def begin_settling(self, token: str) -> None:
+        """A result was received, and is not stored yet."""
         self.settling.add(token)
         self._settled.clear()
 
     def end_settling(self, token: str) -> None:
+        """The result is stored."""
         self.settling.discard(token)
         if not self.settling:
             self._settled.set()
@@ -125,7 +127,9 @@ class Session:
 
     @property
     def idle(self) -> bool:
+        """Is nothing held, and every result stored?"""
         return not self.running and not self.settling
 
     def leases(self) -> list[Lease]:
+        """Of all tasks that the worker holds."""
         return [task.lease for task in self.running.values()]

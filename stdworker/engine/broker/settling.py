@@ -19,6 +19,8 @@ BATCH_MAX = 2_000
 
 
 class Arrived(NamedTuple):
+    """A result, the stream that it came on, and its pair if this broker knows the lease."""
+
     session: Session
     pair: KindVersion | None
     settlement: Settlement
@@ -39,6 +41,7 @@ class Settler:
         self._room.set()
 
     def add(self, session: Session, pair: KindVersion | None, settlement: Settlement) -> None:
+        """Store this result soon."""
         session.begin_settling(settlement.lease.token)
         self._waiting.append(Arrived(session, pair, settlement))
         self._added.set()
@@ -55,6 +58,7 @@ class Settler:
         await self._empty.wait()
 
     async def tick(self) -> None:
+        """Store one batch of what waits; waits for something."""
         await self._added.wait()
         batch = self._waiting[:BATCH_MAX]
         landed = await self._engine.settle([arrived.settlement for arrived in batch], self._broker)

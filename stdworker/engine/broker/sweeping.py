@@ -41,10 +41,12 @@ class Sweeper:
         self._attested_at = self._alive_at = clock()
 
     async def tick(self) -> None:
+        """Sweep after a while."""
         await asyncio.sleep(SWEEP_SECONDS)
         self.sweep()
 
     def sweep(self) -> None:
+        """Look at every stream now."""
         now = self._clock()
         self._releaser.expire(now)
         for session in self._sessions:

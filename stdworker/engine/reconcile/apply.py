@@ -76,6 +76,7 @@ def reconcile(uow: UnitOfWork, ref: Ref) -> ResourceRecord:
 
 
 def delete(uow: UnitOfWork, ref: Ref, force: bool = False, only_if: Sequence[str] | None = None) -> None:
+    """Request a deletion; `force` skips teardowns. Raises NotFound; Conflict for another than `only_if` asks for."""
     node = uow.named(ref)
     check_revision(node, only_if)
     if force:

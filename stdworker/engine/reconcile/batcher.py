@@ -62,6 +62,8 @@ class Verb(Generic[A]):
 
 @dataclass(slots=True)
 class Call:
+    """One call of a verb, with what it weighs in a batch; nobody waits for one without an `answer`."""
+
     verb: Verb[Any]
     argument: Any
     weight: int
@@ -70,6 +72,8 @@ class Call:
 
 @dataclass(slots=True)
 class Batcher:
+    """The writers of one engine, and the calls that wait for them."""
+
     database: Database
     clock: Clock
     options: EngineOptions
@@ -116,10 +120,12 @@ class Batcher:
             self._arrived.notify_all()
 
     def join(self) -> None:
+        """Wait until every writer has ended."""
         for thread in self._threads:
             thread.join()
 
     async def call(self, verb: Verb[A], argument: Any, weight: int = 1) -> A:
+        """Have a verb run with an argument; its answer, after the commit. Raises what stood against this call alone."""
         answer: asyncio.Future[A] = self._loop.create_future()
         self._put(Call(verb, argument, weight, answer))
         return await answer

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from stdworker.engine.reconcile import labels as labels_of
 from stdworker.engine.reconcile import preconditions
-from stdworker.engine.reconcile.deliver import named
+from stdworker.engine.reconcile.deliver import pair_text
 from stdworker.engine.reconcile.kinds import Violations
 from stdworker.engine.reconcile.unit import Named, UnitOfWork
 from stdworker.engine.store import reactors
@@ -78,8 +78,8 @@ def existing(db: Connection, name: str) -> BindingRow:
 
 
 def _tell(uow: UnitOfWork, what: str, row: BindingRow) -> None:
-    watched = named(row.watch_kind, row.watch_kind_version)
-    message = f"{row.name}: {row.transition} {watched} → {named(row.reactor, row.reactor_version)}"
+    watched = pair_text(row.watch_kind, row.watch_kind_version)
+    message = f"{row.name}: {row.transition} {watched} → {pair_text(row.reactor, row.reactor_version)}"
     uow.audit(
         Named(row.reactor, row.name), what, message, enabled=row.enabled, label_match=loads(row.label_match.encode())
     )

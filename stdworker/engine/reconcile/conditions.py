@@ -19,12 +19,14 @@ Conditions = list[ConditionRecord]
 
 
 def read(text: str) -> Conditions:
+    """Conditions as they are stored."""
     if text == _NONE:
         return []
     return [ConditionRecord(*row) for row in orjson.loads(text)]
 
 
 def text(conditions: Sequence[ConditionRecord]) -> str:
+    """Conditions to be stored."""
     if not conditions:
         return _NONE
     rows = [(c.type, c.status, c.reason, c.message, c.observed_generation, c.last_transition_at_ms) for c in conditions]

@@ -80,6 +80,7 @@ def _changed_at(uow: UnitOfWork, row: ConfigRow) -> int:
 
 
 def remove(uow: UnitOfWork, name: str, only_if: Sequence[str] | None = None) -> None:
+    """Raises NotFound, and Conflict for one that is owned, used, or another than `only_if` asks for."""
     known = existing(uow.db, name)
     preconditions.check(f"provider config {name}", _revision(known), only_if)
     _check_editable(uow, known, known.pair)
@@ -122,6 +123,7 @@ def existing(db: Connection, name: str) -> ConfigRow:
 
 
 def record(db: Connection, row: ConfigRow) -> ConfigRecord:
+    """A config as it is shown, with its secrets."""
     owner = lists.refs(db, [row.owner_id]).get(row.owner_id) if row.owner_id is not None else None
     spec = from_text(row.spec)
     labels = loads(row.labels.encode())
@@ -139,6 +141,7 @@ def record(db: Connection, row: ConfigRow) -> ConfigRecord:
 
 
 def default(db: Connection, pair: KindVersion, revision: int) -> DefaultConfig:
+    """The default of a pair, an empty one where there is none."""
     row = catalog.default_config(db, pair)
     if row is None:
         return DefaultConfig(pair, ProviderConfig(), revision)
@@ -179,6 +182,7 @@ def check_emitted(uow: UnitOfWork, owner: Node, emitted: Sequence[ProviderConfig
 
 
 def emitted_text(config: ProviderConfigSpec) -> str | None:
+    """The spec of an emitted config as it is stored. Raises JsonError."""
     return to_text(None if config.spec is None else dumps(config.spec))
 
 

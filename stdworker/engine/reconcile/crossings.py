@@ -7,7 +7,8 @@ from collections.abc import Iterator, Sequence
 import orjson
 
 from stdworker.engine.reconcile.kinds import Binding
-from stdworker.engine.reconcile.unit import Crossing, UnitOfWork
+from stdworker.engine.reconcile.pending import Crossing
+from stdworker.engine.reconcile.unit import UnitOfWork
 from stdworker.engine.store import reactors
 from stdworker.engine.store.rows import REACT, Node, TaskRow, task_id
 from stdworker.model.kind import Phase, Transition

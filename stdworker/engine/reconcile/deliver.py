@@ -151,7 +151,8 @@ def retry(uow: UnitOfWork, id: int) -> DeliveryRow:
     delivery = dead_letter(uow.db, id, lock=True)
     pair = uow.kinds.reactor(delivery.reactor, delivery.reactor_version)
     if pair is None:
-        told = f"{named(delivery.reactor, delivery.reactor_version)} is not published with a reactor reaction any more"
+        reactor = pair_text(delivery.reactor, delivery.reactor_version)
+        told = f"{reactor} is not published with a reactor reaction any more"
         raise Conflict(told, hint="publish it first", code="no_reactor")
     reactors.mark(uow.db, id, None, 0, "", "")
     uow.save_task(TaskRow(task_id(id, REACT), id, *pair, uow.position()))
@@ -167,7 +168,7 @@ def dead_letter(db: Connection, id: int, *, lock: bool = False) -> DeliveryRow:
     return delivery
 
 
-def named(kind: str, version: int | None) -> str:
+def pair_text(kind: str, version: int | None) -> str:
     """A kind, with the version that a binding names if it does."""
     return kind if version is None else f"{kind}@{version}"
 

@@ -24,6 +24,7 @@ class Due(NamedTuple):
 
 
 def look(db: Connection, now_ms: int) -> Due:
+    """One reading for all that comes due."""
     pairs, last = catalog.pairs(db), until(now_ms)
     ready = tasks.have_ready(db, pairs, last)
     retry = tasks.next_position(db, pairs, last)

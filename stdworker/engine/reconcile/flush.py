@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections import Counter
 
 from stdworker.engine.reconcile import crossings, schedule, state
+from stdworker.engine.reconcile.pending import Pending
 from stdworker.engine.reconcile.positions import until
-from stdworker.engine.reconcile.unit import Pending, UnitOfWork
+from stdworker.engine.reconcile.unit import UnitOfWork
 from stdworker.engine.reconcile.watch import Hint
 from stdworker.engine.store import edges, nodes, reactors, revisions, tasks
 from stdworker.engine.store.rows import REACT, Node, resource_of, type_of

@@ -12,6 +12,8 @@ LASTING = frozenset({"store_corrupt"})  # a write that succeeds elsewhere in the
 
 
 class Health:
+    """What the last write, or reading, has shown of the store."""
+
     def __init__(self) -> None:
         self._outage: StoreUnavailable | None = None
 
@@ -22,6 +24,7 @@ class Health:
         return told and StoreUnavailable(told.message, hint=told.hint, code=told.code)
 
     def failed(self, error: StoreUnavailable) -> None:
+        """The store can't be used: this is why."""
         before, self._outage = self._outage, self._outage if self._is_lasting() else error
         if before is None or before.code != error.code:
             log.error("nothing is stored until the store can be used again: %s", error)

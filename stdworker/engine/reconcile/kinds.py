@@ -163,6 +163,7 @@ class Kind:
         return self._reactions.get(stage)
 
     def record(self) -> KindRecord:
+        """A kind version as it is shown."""
         return record(self.row)
 
 
@@ -239,6 +240,7 @@ class Kinds:
 
 
 def record(row: KindRow) -> KindRecord:
+    """A kind version as it is shown."""
     pair = KindVersion(row.kind, row.kind_version)
     manifest = RawJson(row.manifest.encode())
     return KindRecord(pair, manifest, row.manifest_version, _policy(row), row.updated_at, loads(row.labels.encode()))
@@ -249,4 +251,5 @@ def _policy(row: KindRow) -> KindPolicy:
 
 
 def policy_text(policy: KindPolicy) -> str:
+    """A live policy as it is stored."""
     return dumps({name: getattr(policy, name) for name in KindPolicy.__slots__}).decode()

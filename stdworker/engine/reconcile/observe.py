@@ -14,6 +14,7 @@ from stdworker.model.resource import Operation, Resource
 
 
 def resource(row: Ready) -> Resource:
+    """A resource as its handler sees it when its task is handed out."""
     frozen = row.frozen_until
     return Resource(
         row.uid,
@@ -37,6 +38,7 @@ def resource(row: Ready) -> Resource:
 
 
 def operation(row: OperationRow) -> Operation:
+    """An operation as its handler sees it."""
     return Operation(row.verb, from_text(row.input), row.attempts, row.requested_by)
 
 

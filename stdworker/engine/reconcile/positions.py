@@ -12,6 +12,7 @@ class Positions:
         self._last = 0
 
     def at(self, now_ms: int) -> int:
+        """The next place of those that may run from this instant on."""
         self._last = max(self._last + 1, now_ms * POSITIONS_PER_MS)
         return self._last
 

@@ -31,6 +31,7 @@ def existing(db: Connection, ref: Ref) -> Seen:
 
 
 def record(db: Connection, seen: Seen) -> ResourceRecord:
+    """A resource as the API shows it."""
     node = seen.node
     phase = state.phase(node)
     failed = state.is_failed(node)

@@ -145,6 +145,7 @@ def set_policy(
 
 
 def delete(uow: UnitOfWork, pair: KindVersion, only_if: Sequence[str] | None = None) -> None:
+    """Raises NotFound, and Conflict for one that is used, or another than `only_if` asks for."""
     _check_revision(pair, existing(uow, pair), only_if)
     if catalog.in_use(uow.db, pair):
         raise Conflict(f"{pair} has resources", hint="delete them, or move them to another version", code="kind_in_use")
@@ -155,6 +156,7 @@ def delete(uow: UnitOfWork, pair: KindVersion, only_if: Sequence[str] | None = N
 
 
 def existing(uow: UnitOfWork, pair: KindVersion) -> Kind:
+    """Raises NotFound."""
     kind = uow.kinds.get(pair)
     if kind is None:
         raise NotFound(f"the kind {pair} is not published")

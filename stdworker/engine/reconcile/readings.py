@@ -1,4 +1,8 @@
-"""What is read from the store without changing it."""
+"""What is read from the store without changing it.
+
+Pages hold at most `limit` and never more than `PAGE_MAX`; `cursor` is what the page before answered. What is not there
+by its name raises NotFound, a cursor that no list has answered Invalid.
+"""
 
 from __future__ import annotations
 

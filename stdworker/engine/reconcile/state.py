@@ -32,10 +32,12 @@ def may_run(node: Node) -> bool:
 
 
 def is_quarantined(node: Node) -> bool:
+    """Frozen until someone releases it."""
     return node.frozen_until == FOREVER_MS and not is_deleting(node)
 
 
 def is_failed(node: Node) -> bool:
+    """Failed at this generation, whether it is tried again or not."""
     return node.failure_gen == node.generation
 
 
@@ -50,10 +52,12 @@ def has_work_failed(node: Node) -> bool:
 
 
 def is_synced(node: Node) -> bool:
+    """Its own stages succeeded at this generation, and nothing below it moves."""
     return node.synced_gen >= node.generation and not node.unsettled and not node.due
 
 
 def is_healthy(node: Node) -> bool:
+    """Neither a handler nor a child says otherwise."""
     return bool(node.health_ok) and not node.unready
 
 
@@ -84,6 +88,7 @@ def verdict(node: Node, phase: Phase | None = None) -> Verdict:
 
 
 def snapshot(node: Node) -> Snapshot:
+    """What there is to compare of a resource."""
     now = phase(node)
     return now, verdict(node, now), node.gate, node.generation, node.synced_gen
 
@@ -134,6 +139,7 @@ def fold(node: Node) -> None:
 
 
 def bump(node: Node) -> None:
+    """A new generation: what failed before is stale."""
     node.generation += 1
 
 
@@ -148,6 +154,7 @@ def succeed(node: Node) -> None:
 
 
 def fail(node: Node, reason: str, message: str, *, terminal: bool, counted: bool = True) -> None:
+    """A failure at this generation; `terminal`: it is not tried again. One that isn't `counted` is no attempt."""
     node.failure_attempts = node.failure_attempts + counted if is_failed(node) else int(counted)
     node.failure_gen = node.generation
     node.failure_terminal = terminal

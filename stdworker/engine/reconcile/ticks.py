@@ -42,6 +42,7 @@ class Reaper:
 
     @property
     def sweep_seconds(self) -> float:
+        """From one sweep to the next."""
         return self._liveness_seconds / SWEEPS_PER_WINDOW
 
     def start_over(self) -> None:
@@ -81,11 +82,13 @@ class Ticks:
         self._again_ms = 0
 
     async def run(self) -> None:
+        """Repeat every tick until `stop`, or cancelled."""
         async with asyncio.TaskGroup() as group:
             for tick in (self.follow, self.look, self.probe, self.reap, self.prune, self.checkpoint):
                 group.create_task(self._repeat(tick))
 
     def stop(self) -> None:
+        """End after the ticks under way."""
         self._stop.set()
 
     async def follow(self) -> float:
@@ -112,6 +115,7 @@ class Ticks:
         return DUE_SECONDS
 
     async def reap(self) -> float:
+        """Take back the leases that nobody attested for the liveness window."""
         if self._batcher.health.outage:
             self._reaper.start_over()
             return self._reaper.sweep_seconds
@@ -137,6 +141,7 @@ class Ticks:
         await self._batcher.call(verbs.EXPIRE, None)
 
     async def prune(self) -> float:
+        """Drop events, dead letters and marks of writers beyond what is kept, a bounded piece at a time."""
         options = self._batcher.options
         argument = (options.events_keep, int(options.events_keep_seconds * 1000), PRUNE_EVENTS_MAX)
         pruned = await self._batcher.call(verbs.PRUNE, argument)

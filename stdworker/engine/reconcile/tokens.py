@@ -11,6 +11,7 @@ _HEAD_CHARACTERS_MAX = 15  # of a hexadecimal number that fits 64 bits with its 
 
 
 def new_tokens(row_ids: list[int]) -> list[str]:
+    """A token for each queue row."""
     noise, width = os.urandom(NOISE_BYTES * len(row_ids)).hex(), 2 * NOISE_BYTES
     return [f"{id:x}-{noise[i * width : (i + 1) * width]}" for i, id in enumerate(row_ids)]
 

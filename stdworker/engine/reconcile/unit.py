@@ -15,6 +15,7 @@ import orjson
 from stdworker.engine.reconcile import retry, state
 from stdworker.engine.reconcile.closing import Closing
 from stdworker.engine.reconcile.kinds import Kinds
+from stdworker.engine.reconcile.pending import Crossing, Pending
 from stdworker.engine.reconcile.positions import POSITIONS_PER_MS, Positions
 from stdworker.engine.reconcile.texts import clean, new_uid
 from stdworker.engine.reconcile.watch import TOPICS, Hint, Topic
@@ -36,39 +37,6 @@ class Named(NamedTuple):
 
     kind: str | None
     name: str | None
-
-
-class Crossing(NamedTuple):
-    """A transition in the life of a resource that reactors may watch; `seq` counts those of the resource."""
-
-    node: Node
-    transition: Transition
-    generation: int
-    seq: int
-
-
-@dataclass(slots=True, eq=False)
-class Pending:
-    """What decisions changed and asked for, and nobody has written yet; nodes and labels by the node's id."""
-
-    fresh: dict[int, Node] = field(default_factory=dict)
-    dirty: dict[int, Node] = field(default_factory=dict)
-    documents: dict[int, Node] = field(default_factory=dict)
-    labels: dict[int, dict[str, str]] = field(default_factory=dict)
-    reported: set[int] = field(default_factory=set)
-    requests: dict[int, int] = field(default_factory=dict)
-    tasks: dict[int, TaskRow] = field(default_factory=dict)
-    tasks_removed: set[int] = field(default_factory=set)
-    revisions: list[RevisionRow] = field(default_factory=list)
-    crossings: list[Crossing] = field(default_factory=list)
-    rechecks: set[tuple[int, int]] = field(default_factory=set)
-    rechecked: set[tuple[int, int]] = field(default_factory=set)
-    events: list[EventRow] = field(default_factory=list)
-
-    def forget(self, node_id: int) -> None:
-        """The node is gone: nothing of it is to be written."""
-        for by_node in (self.dirty, self.documents, self.labels, self.requests):
-            by_node.pop(node_id, None)
 
 
 @dataclass(slots=True, eq=False)
@@ -97,7 +65,10 @@ class UnitOfWork:
     # ---- reading ----
 
     def lock(self, ids: Collection[int], *, whole: bool = False) -> list[Node]:
-        """The nodes that exist among `ids`, in the order of their ids."""
+        """The nodes that exist among `ids`, in the order of their ids; nobody else changes them until the commit.
+
+        `whole`: with their documents.
+        """
         missing = [id for id in ids if id not in self.nodes or (whole and not self.nodes[id].whole)]
         for node in nodes.lock(self.db, missing, whole=whole):
             self._adopt(node)
@@ -122,6 +93,7 @@ class UnitOfWork:
         return self.by_ref[ref]
 
     def lock_owned(self, owner: Node) -> list[Node]:
+        """What a resource owns, all of it."""
         return [self._adopt(node) for node in nodes.lock_owned(self.db, owner.id)]
 
     def lock_tasks(self, resource_ids: Collection[int]) -> None:
@@ -135,6 +107,7 @@ class UnitOfWork:
                 self.tasks.setdefault(row.id, row)
 
     def is_new(self, id: int) -> bool:
+        """Is the node made in this unit, and not stored yet?"""
         return id in self.pending.fresh
 
     def _adopt(self, node: Node) -> Node:
@@ -195,20 +168,26 @@ class UnitOfWork:
         self.rewrite(node)
 
     def relabel(self, node: Node, labels: dict[str, str]) -> None:
+        """Other labels, for the node and for finding it by them."""
         node.labels = nodes.labels_text(labels)
         self.pending.labels[node.id] = labels
         if not self.is_new(node.id):
             self.rewrite(node)
 
     def request(self, node: Node, reasons: int) -> None:
-        """Have the node run, for these reasons; `schedule` decides what that means for its queue row."""
+        """Have the node run, for these reasons; `schedule` decides what that means for its queue row.
+
+        For none (0) its queue row is only brought up to date: held, or at another version.
+        """
         self.pending.requests[node.id] = self.pending.requests.get(node.id, 0) | reasons
 
     def save_task(self, row: TaskRow) -> None:
+        """The queue row is new, or changed."""
         self.tasks[row.id] = self.pending.tasks[row.id] = row
         self.pending.tasks_removed.discard(row.id)
 
     def remove_task(self, row: TaskRow) -> None:
+        """The queue row goes. With its lease a place within the cap of its kind is free."""
         if row.claimed_by is not None and self._is_capped(row):
             self.hint("work", row.pair)
         self.tasks.pop(row.id, None)
@@ -226,6 +205,7 @@ class UnitOfWork:
             self.pending.crossings.append(Crossing(node, transition, node.generation, node.transition_seq))
 
     def recheck(self, what: int, id: int) -> None:
+        """Have a node looked at after the commit; `what` says how: `edges.GATE`, `SOURCE` or `REMOVAL`."""
         self.pending.rechecks.add((what, id))
 
     def rechecked(self, rows: Iterable[tuple[int, int]]) -> None:
@@ -270,10 +250,12 @@ class UnitOfWork:
         )
 
     def hint(self, topic: Topic, pair: KindVersion) -> None:
+        """Tell those who listen, after the commit."""
         if topic in self.heard:
             self.hints.add(Hint(topic, pair))
 
     def hint_change(self, node: Node) -> None:
+        """Tell those who watch resources, after the commit."""
         if "resource" in self.heard:
             self.hints.add(Hint("resource", node.pair, node.ref))
 
@@ -283,6 +265,7 @@ class UnitOfWork:
         return retry.delay_ms(attempts, base_seconds, cap_seconds, asked_ms=asked_ms)
 
     def position(self, *, delay_ms: int = 0) -> int:
+        """A place in the queue: the last of those that may run now, or the first of when the delay is over."""
         if delay_ms > 0:
             return (self.now_ms + delay_ms) * POSITIONS_PER_MS
         return self.positions.at(self.now_ms)

@@ -1,4 +1,4 @@
-"""What an engine does for itself beside its ticks, and whoever can't wait for them asks for."""
+"""Upkeep of the store that ticks do in their time, and that others can ask for at once."""
 
 from __future__ import annotations
 

@@ -77,6 +77,7 @@ class Watch:
         return hints
 
     def push(self, hints: Iterable[Hint]) -> None:
+        """Leave hints for the listener, those of its topics."""
         self._pending.update(hints if self.topics is TOPICS else (hint for hint in hints if hint.topic in self.topics))
         if not self._pending:
             return
@@ -105,5 +106,6 @@ class Watches:
         self.heard = frozenset().union(*(watch.topics for watch in self._open))
 
     def publish(self, hints: Iterable[Hint]) -> None:
+        """Leave hints for every listener."""
         for watch in self._open:
             watch.push(hints)

@@ -34,6 +34,7 @@ class BrokerCalls(Calls):
         return await self.read(readings.leased, leases)
 
     async def progress(self, lease: Lease, fraction: float | None, message: str) -> None:
+        """Note how far a running task is, from 0 to 1; None is unknown."""
         await self._batcher.call(verbs.PROGRESS, (lease, fraction, message))
 
     async def release(self, leases: Sequence[Lease], broker: str, *, counted: bool) -> None:

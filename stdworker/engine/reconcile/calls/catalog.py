@@ -38,9 +38,11 @@ class CatalogCalls(Calls):
         return await self._batcher.call(verbs.PUBLISH_KIND, argument)
 
     async def kinds(self) -> list[KindRecord]:
+        """All published kind versions."""
         return await self.read(readings.kinds)
 
     async def kind(self, pair: KindVersion) -> KindRecord:
+        """Raises NotFound."""
         return await self.read(readings.kind, pair)
 
     async def delete_kind(
@@ -65,9 +67,11 @@ class CatalogCalls(Calls):
         return await self._batcher.call(verbs.PUT_CONFIG, (actor, document, requeue))
 
     async def configs(self, *, pair: KindVersion | None = None, limit: int = 100, cursor: str | None = None) -> Page:
+        """A page of provider configs by name, those for one pair if it is given."""
         return await self.read(readings.configs, pair, limit, cursor)
 
     async def config(self, name: str) -> ConfigRecord:
+        """Raises NotFound."""
         return await self.read(readings.config, name)
 
     async def reveal_config(self, name: str, actor: str) -> ConfigRecord:
@@ -85,9 +89,11 @@ class CatalogCalls(Calls):
         return await self._batcher.call(verbs.PUT_BINDING, (actor, document))
 
     async def bindings(self, *, limit: int = 100, cursor: str | None = None) -> Page:
+        """A page of reactor bindings by name."""
         return await self.read(readings.bindings, limit, cursor)
 
     async def binding(self, name: str) -> BindingRow:
+        """Raises NotFound."""
         return await self.read(readings.binding, name)
 
     async def waiting(self, bindings: Collection[str]) -> dict[str, Waiting]:
@@ -109,6 +115,7 @@ class CatalogCalls(Calls):
         return await self.read(readings.delivery_counts)
 
     async def dead_letter(self, id: int) -> DeliveryRow:
+        """Raises NotFound."""
         return await self.read(readings.dead_letter, id)
 
     async def retry_dead_letter(self, id: int, actor: str) -> DeliveryRow:

@@ -38,6 +38,7 @@ class ResourceCalls(Calls):
         return await self._batcher.call(verbs.DECLARE, (actor, documents), len(documents))
 
     async def get(self, ref: Ref) -> ResourceRecord:
+        """Raises NotFound."""
         return await self.read(readings.get, ref)
 
     async def find(self, where: ResourceFilter, *, limit: int = 100, cursor: str | None = None) -> Page:
@@ -124,4 +125,5 @@ class ResourceCalls(Calls):
         return await self.read(readings.operations, ref, limit, cursor)
 
     async def operation(self, ref: Ref, uid: str) -> OperationRow:
+        """Raises NotFound, also for one that is forgotten."""
         return await self.read(readings.operation, ref, uid)
