@@ -127,7 +127,7 @@ READINGS = {
     "resources by uid": lambda db: lists.get_uids(db, ["uid-43", "uid-44"]),
     "descendants": lambda db: lists.descendant_counts(db, ["uid-20", "uid-30"]),
     "observed": lambda db: lists.observed(db, 20, deep=True),
-    "edges among": lambda db: lists.edges_among(db, ["uid-21", "uid-22", "uid-31"]),
+    "edges among": lambda db: lists.edges_among(db, ["uid-21", "uid-22", "uid-31"], 100),
     "children of a resource": lambda db: lists.children_of(db, 20, PAGE),
     "dependents that are deleted": lambda db: lists.deleting_dependents_of(db, 22, PAGE),
     "phases below": lambda db: lists.phases_below(db, 20),

@@ -161,7 +161,10 @@ def tree(graph: Mapping[str, Any]) -> None:
         branches[node["ref"]] = owner.add(label) if owner is not None else Tree(label)
     show(branches[graph["nodes"][0]["ref"]])
     if graph["truncated"]:
-        click.echo(f"(the first {len(graph['nodes'])} resources only)", err=True)
+        click.echo(
+            f"(the first {len(graph['nodes'])} resources only; conctl list --owner KIND/NAME has all of a level)",
+            err=True,
+        )
 
 
 def _label(node: Mapping[str, Any], waits: Sequence[str]) -> Text:

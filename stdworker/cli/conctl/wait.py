@@ -20,6 +20,7 @@ from stdworker.cli.conctl.reconnecting import Patience
 from stdworker.cli.terminal import plain
 
 LOOK_SECONDS = 1.0
+ASKED_SECONDS_MAX = 600.0  # of one request: the engine takes an hour, and what stands between may take less
 GRACE_SECONDS = 10.0  # for the answer of a wait to arrive
 GRAPH_NODES_MAX = 1_000
 CULPRITS_SHOWN = 2
@@ -51,14 +52,14 @@ def wait_for(
 
 
 def _wait_for(client: Client, name: str, condition: str, deadline: float, progress: Progress) -> None:
-    """On a terminal the wait is cut into short ones, to show in between what is still missing.
+    """A long wait is cut into several, on a terminal into short ones, to show in between what is still missing.
 
     An engine that was never reached is looked at first: one that was may be away for a while.
     """
     patience = Patience(client, deadline, "waiting")
     while True:
         left = max(deadline - time.monotonic(), 0.0)
-        seconds = 0.0 if not client.is_reached else min(left, LOOK_SECONDS) if progress.live else left
+        seconds = min(left, LOOK_SECONDS if progress.live else ASKED_SECONDS_MAX) if client.is_reached else 0.0
         query = {"for": condition, "timeout": f"{seconds:.3f}s"}
         try:
             client.call("GET", f"{path_of(RESOURCE, name)}/wait", query=query, timeout_seconds=seconds + GRACE_SECONDS)

@@ -71,10 +71,11 @@ async def events(engine: InEngine, ref: PathRef, query: Annotated[PageQuery, Que
 
 @router.get("/graph", **documented("A resource's whole subtree and its edges", answer=Graph, problems=(404,)))
 async def graph(engine: InEngine, ref: PathRef, query: Annotated[GraphQuery, Query()]) -> Response:
+    """`truncated` says that there is more; `/children` lists all of it page by page, a level at a time."""
     records, truncated = await _subtree(engine, await engine.get(ref), query.limit)
-    edges = [EdgeView.of(edge) for edge in await engine.edges([record.uid for record in records])]
-    nodes = [NodeView.of(record) for record in records]
-    return answer(Graph(RefView(ref.kind, ref.name), nodes, edges, truncated))
+    found, some_missing = await engine.edges([record.uid for record in records])
+    nodes, edges = [NodeView.of(record) for record in records], [EdgeView.of(edge) for edge in found]
+    return answer(Graph(RefView(ref.kind, ref.name), nodes, edges, truncated or some_missing))
 
 
 async def _subtree(engine: Engine, top: ResourceRecord, limit: int) -> tuple[list[ResourceRecord], bool]:

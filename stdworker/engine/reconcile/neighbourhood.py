@@ -11,6 +11,8 @@ from stdworker.engine.store.contract import Connection
 from stdworker.engine.store.records import Edge, ResourceRecord
 from stdworker.model.resource import Ref
 
+EDGES_MAX = 10_000  # of one answer
+
 
 class Neighbourhood(NamedTuple):
     """Resources with their distance (negative above, positive below) and the dependencies between them."""
@@ -27,8 +29,8 @@ def around(db: Connection, ref: Ref, up: int, down: int, limit: int) -> Neighbou
     is_cut = _spread(db, distances, lists.below, 1, down, limit) or is_cut
     records = {seen.node.id: present.record(db, seen) for seen in lists.get_many(db, distances)}
     near = sorted((abs(distance), id) for id, distance in distances.items() if id in records)
-    edges = edges_among(db, [record.uid for record in records.values()])
-    return Neighbourhood([(distances[id], records[id]) for _, id in near], edges, is_cut)
+    edges, some_missing = edges_among(db, [record.uid for record in records.values()])
+    return Neighbourhood([(distances[id], records[id]) for _, id in near], edges, is_cut or some_missing)
 
 
 def _spread(
@@ -51,9 +53,7 @@ def _spread(
     return False
 
 
-def edges_among(db: Connection, uids: Collection[str]) -> list[Edge]:
-    """The edges that begin and end at one of some resources."""
-    return [
-        Edge(dependent, dependency, gates.flows_of(flows))
-        for dependent, dependency, flows in lists.edges_among(db, uids)
-    ]
+def edges_among(db: Connection, uids: Collection[str]) -> tuple[list[Edge], bool]:
+    """At most `EDGES_MAX` edges that begin and end at one of some resources; True when there may be more."""
+    found, is_cut = lists.edges_among(db, uids, EDGES_MAX)
+    return [Edge(dependent, dependency, gates.flows_of(flows)) for dependent, dependency, flows in found], is_cut

@@ -197,16 +197,17 @@ def below(db: Connection, ids: Collection[int], limit: int) -> list[int]:
     return [row[0] for row in db.fetch(statement, ids=sorted(ids), limit=limit)]
 
 
-def edges_among(db: Connection, uids: Collection[str]) -> list[tuple[Ref, Ref, str]]:
-    """The edges between some resources: dependent, dependency and flows."""
+def edges_among(db: Connection, uids: Collection[str], limit: int) -> tuple[list[tuple[Ref, Ref, str]], bool]:
+    """The edges between some resources: dependent, dependency and flows; and whether there are more than were read."""
     statement = (
         "SELECT d.kind, d.name, s.kind, s.name, e.flows, s.uid FROM resources d JOIN edges e ON e.dependent_id = d.id"
         " JOIN resources s ON s.id = e.dependency_id WHERE d.uid IN (SELECT * FROM NAMES(uids))"
-        " ORDER BY e.dependent_id, e.dependency_id"
+        " ORDER BY e.dependent_id, e.dependency_id LIMIT :limit"
     )
     inside = set(uids)
-    rows = db.fetch(statement, uids=sorted(inside))
-    return [(Ref(*row[:2]), Ref(*row[2:4]), row[4]) for row in rows if row[5] in inside]
+    rows = db.fetch(statement, uids=sorted(inside), limit=limit + 1)
+    found = [(Ref(*row[:2]), Ref(*row[2:4]), row[4]) for row in rows[:limit] if row[5] in inside]
+    return found, len(rows) > limit
 
 
 def _conditions(where: ResourceFilter) -> tuple[list[str], dict[str, Any]]:

@@ -173,6 +173,14 @@ async def test_a_graph_that_is_cut_says_so_and_shows_no_edge_into_nothing(api):
 
 
 @pytest.mark.usefixtures("stack")
+@pytest.mark.parametrize("path", ["graph", "subgraph"])
+async def test_a_graph_of_very_many_edges_is_cut_too(api, monkeypatch, path):
+    monkeypatch.setattr("stdworker.engine.reconcile.neighbourhood.EDGES_MAX", 0)
+    graph = (await api.get(f"/resources/stack/s/{path}")).json()
+    assert (len(graph["nodes"]), graph["edges"], graph["truncated"]) == (3, [], True)
+
+
+@pytest.mark.usefixtures("stack")
 async def test_a_dependency_is_shown_with_its_phase_and_the_values_that_flow(api):
     (found,) = (await api.get("/resources/leaf/s-b/dependencies")).json()["dependencies"]
     assert found | {"updated_at": ""} == {

@@ -48,6 +48,11 @@ def test_an_engine_that_is_away_for_a_while_is_waited_for_and_told_once(client, 
     assert told.err.count("waiting goes on") == 1
 
 
+def test_a_wait_is_longer_than_the_engine_waits_for_one_request(client, monkeypatch):
+    monkeypatch.setattr(wait, "ASKED_SECONDS_MAX", 1.0)
+    assert wait_for(client(NOT_YET, NOT_YET, NOT_YET, READY), ["leaf/a"], "ready", 7200) == []
+
+
 def test_an_engine_that_never_answered_is_not_waited_for(client):
     with pytest.raises(Failed, match="no engine answers"):
         wait_for(client(GONE, READY), ["leaf/a"], "ready", 60)

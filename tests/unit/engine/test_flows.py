@@ -367,9 +367,9 @@ def test_edges_and_dependencies_are_shown(world, pair):
     pair()
     world.work()
     group, vm, net = (world.get(ref).uid for ref in ("group/g", "vm/v", "net/n"))
-    [edge] = world.do(world.engine.edges([group, vm, net]))
+    [edge], _ = world.do(world.engine.edges([group, vm, net]))
     assert (str(edge.dependent), str(edge.dependency), edge.flows) == ("vm/v", "net/n", [("/net/id", "/id")])
-    assert world.do(world.engine.edges([group, vm])) == world.do(world.engine.edges([net])) == []
+    assert world.do(world.engine.edges([group, vm])) == world.do(world.engine.edges([net])) == ([], False)
     [(edge, record)] = world.do(world.engine.dependencies(world.ref("vm/v"))).items
     assert record.name == "n"
 

@@ -65,8 +65,8 @@ class ResourceCalls(Calls):
         """What is so many steps above and below a resource: owners and dependencies, children and dependents."""
         return await self._lists.read(neighbourhood.around, ref, up, down, limit)
 
-    async def edges(self, uids: Sequence[str]) -> list[Edge]:
-        """The edges between some resources."""
+    async def edges(self, uids: Sequence[str]) -> tuple[list[Edge], bool]:
+        """The edges between some resources, and whether some were left out because they are very many."""
         return await self._lists.read(neighbourhood.edges_among, uids)
 
     async def dependencies(self, ref: Ref, *, limit: int = 100, cursor: str | None = None) -> Page:
