@@ -186,6 +186,8 @@ def _queue(books: Books, node: Node) -> Iterator[str]:
         if len({part is None for part in lease}) != 1:
             yield f"{node.ref}: half a lease: {lease}"
         if row.claimed_by is not None:
+            if row.superseded is None and (why := _supersedes(node, task_type, row)):
+                yield f"{node.ref} {why}, and its running task is not told to stop"
             continue
         if (row.kind, row.kind_version) != (node.kind, node.kind_version):
             yield f"{node.ref} is queued at version {row.kind_version}, it is at {node.kind_version}"
@@ -198,6 +200,17 @@ def _queue(books: Books, node: Node) -> Iterator[str]:
             yield f"{node.ref} may run while it is {books.phases[node.id]} or gated: {node.gate_message}"
         if task_type == DELETE and node.deletion_requested_at is None:
             yield f"{node.ref} is queued for removal, nobody asked for it"
+
+
+def _supersedes(node: Node, task_type: int, row: TaskRow) -> str:
+    """What has come since the task was leased."""
+    if task_type == DELETE:
+        return "has nothing left to tear down" if node.finalizers == "[]" else ""
+    if node.deletion_requested_at is not None:
+        return "is being deleted"
+    if node.frozen_until is not None:
+        return "is frozen"
+    return "has a newer generation" if task_type == RECONCILE and row.generation != node.generation else ""
 
 
 def _not_lost(books: Books, node: Node) -> Iterator[str]:

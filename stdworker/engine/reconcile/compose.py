@@ -38,14 +38,12 @@ def apply(uow: UnitOfWork, owner: Node, outcome: Outcome, emits: frozenset[Emit]
     for ref in wanted:
         if ref in owned and state.count_child(owner, owned[ref]):
             uow.touch(owned[ref])
-    dropped = [node for ref, node in owned.items() if ref not in wanted and _may_drop(node)]
-    for node in dropped:
-        orphans.drop(uow, owner, node)
+    dropped = _drop(uow, owner, [node for ref, node in owned.items() if ref not in wanted])
     configs.replace_owned(uow, owner, emitted)  # last: what others lock, too, once they hold their resources
     owner.due &= ~state.COMPOSE_DUE
     owner.recompose = outcome.recompose
     if fresh or changed or dropped:
-        uow.event(owner, "Composed", created=len(fresh), changed=len(changed), dropped=len(dropped))
+        uow.event(owner, "Composed", created=len(fresh), changed=len(changed), dropped=dropped)
 
 
 def _create(uow: UnitOfWork, owner: Node, children: Sequence[Wanted]) -> dict[Ref, Node]:
@@ -150,6 +148,12 @@ def _hold(uow: UnitOfWork, node: Node) -> None:
     uow.recheck(edge_store.GATE, node.id)
 
 
-def _may_drop(node: Node) -> bool:
-    """A quarantined child stays until it is released: then its owner is composed again."""
-    return node.wanted and not state.is_quarantined(node)
+def _drop(uow: UnitOfWork, owner: Node, unwanted: Sequence[Node]) -> int:
+    """How many go: a quarantined child stays until its release composes its owner again, or until another takes it
+    along that it depends on."""
+    dropped = 0
+    while going := [node for node in unwanted if node.wanted and not state.is_quarantined(node)]:
+        for node in going:
+            orphans.drop(uow, owner, node)
+        dropped += len(going)
+    return dropped

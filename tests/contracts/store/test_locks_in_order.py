@@ -152,6 +152,19 @@ def test_events_have_their_places_in_the_order_in_which_they_are_seen(other, bes
     assert other.fetch("SELECT type FROM events ORDER BY seq") == [("First",), ("First",), ("Second",)]
 
 
+@pytest.mark.parametrize("decided", ["frozen_until = NULL, wanted = true", "frozen_until = 9"])
+def test_an_orphan_on_whom_was_decided_anew_while_its_expiry_waited_stays(other, beside, decided):
+    """It was emitted again, or emitted again and dropped again."""
+    other.run("UPDATE resources SET frozen_until = 0, wanted = false WHERE id = :id", id=CHILD)
+    other.commit()
+    other.begin()
+    other.run(f"UPDATE resources SET {decided} WHERE id = :id", id=CHILD)
+    expiry = beside(verbs.EXPIRE, None)
+    other.commit()
+    expiry.join(HANG_SECONDS)
+    assert other.fetch("SELECT deletion_requested_at FROM resources WHERE id = :id", id=CHILD) == [(None,)]
+
+
 def test_a_claim_that_finds_nothing_to_run_waits_for_nobody_and_ends_it_the_next_time(database, other):
     leaf = {"kind": "leaf", "kind_version": 1, "reactions": []}
     write(database, verbs.PUBLISH_KIND, ("ada", KindDeclaration(leaf), None, True))

@@ -11,6 +11,8 @@ import uvicorn
 
 from stdworker.engine.api import build_app, feed, follower
 from stdworker.engine.reconcile import EngineOptions
+from stdworker.engine.store.records import ResourceFilter
+from stdworker.errors import RequestError
 from stdworker.model.resource import Ref
 
 pytestmark = pytest.mark.anyio
@@ -225,6 +227,35 @@ async def test_many_watchers_cost_one_reading_for_each_batch(api, app, leaf, wat
     for stream in streams:
         assert len(await stream.events(10)) == 10
     assert len([reading for reading in readings if reading.items]) <= 10
+
+
+async def test_who_has_read_less_than_the_feed_reads_on_by_itself(api, app, leaf, watch):
+    stream = await watch()
+    await apply(api, "a")
+    await stream.event()
+    with follower.Follower(app.state.feed, ResourceFilter()) as behind:
+        assert not await app.state.feed.join(behind, feed.Page(0, [], whole=True))
+
+
+async def test_a_page_that_is_full_leaves_the_rest_to_the_next_one(api, leaf, watch, monkeypatch):
+    monkeypatch.setattr(feed, "PAGE_BYTES_MAX", 1)
+    stream = await watch()
+    for name in "abc":
+        await apply(api, name)
+    late = await watch(since=0)
+    for told in (stream, late):
+        assert [e["resource"]["name"] for e in await told.events(3)] == list("abc")
+
+
+async def test_who_watches_is_told_when_what_comes_next_is_no_longer_kept(api, leaf, watch, monkeypatch):
+    def expired(*arguments):
+        raise RequestError("not kept", code="events_expired")
+
+    stream = await watch()
+    monkeypatch.setattr(feed, "_page", expired)
+    while "data" not in (block := await stream.block()):
+        await apply(api, "a")
+    assert (block["event"], json.loads(block["data"])["reason"]) == ("end", "expired")
 
 
 async def test_who_reads_too_slowly_is_told_so_and_can_resume(api, app, leaf, watch, monkeypatch):

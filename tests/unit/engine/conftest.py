@@ -53,9 +53,10 @@ def reaction(name: str, trigger: str, emits: list[str], **more: Any) -> dict[str
 class World:
     """Calls of the engine made synchronous, with the words that the rules are told in."""
 
-    def __init__(self, runner: asyncio.Runner, url: str, clock: FakeClock) -> None:
+    def __init__(self, runner: asyncio.Runner, url: str, clock: FakeClock, **options: Any) -> None:
         self._runner = runner
         self._url = url
+        self._options = EngineOptions(**{"events_keep": EVENTS_KEEP, **options})
         self.clock = clock
         self.handlers: dict[tuple[str, str], Handler] = {}
         self.pairs: list[KindVersion] = []
@@ -74,7 +75,7 @@ class World:
 
     def open(self) -> None:
         """Open an engine on the store."""
-        self.engine = self.do(Engine.open(self._url, EngineOptions(events_keep=EVENTS_KEEP), clock=self.clock))
+        self.engine = self.do(Engine.open(self._url, self._options, clock=self.clock))
 
     def close(self) -> None:
         self.do(self.engine.close())
@@ -243,9 +244,9 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 
 @contextmanager
-def open_world(url: str, clock: FakeClock) -> Iterator[World]:
+def open_world(url: str, clock: FakeClock, **options: Any) -> Iterator[World]:
     with asyncio.Runner() as runner:
-        world = World(runner, url, clock)
+        world = World(runner, url, clock, **options)
         yield world
         world.close()
 
@@ -261,10 +262,10 @@ def new_world() -> Callable[..., AbstractContextManager[World]]:
     """Makes worlds in folders of their own, or on databases by their URLs, for tests that need many."""
 
     @contextmanager
-    def make(url: str = "") -> Iterator[World]:
+    def make(url: str = "", **options: Any) -> Iterator[World]:
         with (
             tempfile.TemporaryDirectory() as folder,
-            open_world(url or f"sqlite:///{folder}/e.db", FakeClock()) as world,
+            open_world(url or f"sqlite:///{folder}/e.db", FakeClock(), **options) as world,
         ):
             yield world
 

@@ -17,6 +17,7 @@ OBSERVED = ("tree",)  # kinds with a rollup
 WITH_GRACE = ("vm",)
 ATTEMPTS_MAX = 3  # of leaves
 GRACE_MS = 450_000
+REVISIONS_KEEP = 3
 FOR_EVER = math.inf
 OPEN, WAITING, BLOCKED = 0, 1, 2
 
@@ -48,6 +49,8 @@ class Thing:
     finalizer: bool = False
     owes: bool = False
     frozen_until: float | None = None
+    emits: str | None = None
+    """The config that its composer emitted last."""
     specs: dict[int, dict] = field(default_factory=dict)
     """Each spec by the generation from which on it was the live one."""
 
@@ -84,6 +87,11 @@ class Held:
     broker: str
     frozen: bool = False
     """Its resource was frozen meanwhile, whatever it is now."""
+
+
+def emitted(ref: str, spec: dict) -> str | None:
+    """The name of the config that a composite emits."""
+    return f"{ref.partition('/')[2]}-{spec['config']}" if "config" in spec else None
 
 
 class Model:
@@ -128,7 +136,10 @@ class Model:
         thing = self.things[ref]
         if thing.owner is not None or thing.deleting or not 0 < generation <= thing.generation:
             return False
-        spec = thing.specs[max(number for number in thing.specs if number <= generation)]
+        kept = [number for number in sorted(thing.specs)[-REVISIONS_KEEP:] if number <= generation]
+        if not kept:
+            return False
+        spec = thing.specs[kept[-1]]
         if spec != thing.spec:
             thing.respecify(spec)
             thing.declared = spec
@@ -228,6 +239,10 @@ class Model:
             self._complete(thing, held.generation)
             thing.synced = thing.worked
 
+    def resynced(self) -> set[str]:
+        """What the clock may have run: the rest of what it looks at moves, failed, is frozen or goes."""
+        return {thing.ref for thing in self.things.values() if self.phase(thing) in ("Ready", "Degraded")}
+
     def _complete(self, thing: Thing, generation: int) -> None:
         thing.worked = max(thing.worked, generation)
         if generation == thing.generation:
@@ -265,13 +280,16 @@ class Model:
         sources: dict[str, dict] = {ref: {} for ref in wanted}
         for dependent, source, flows in owner.spec["edges"]:
             sources[dependent][source] = flows
+        owner.emits = emitted(owner.ref, owner.spec)
         for ref, spec in wanted.items():
+            config = owner.emits if ref.startswith("vm/") else None
             if ref in self.things:
-                self._update(self.things[ref], spec, sources[ref])
+                self._update(self.things[ref], spec, sources[ref], config)
             else:
-                self.things[ref] = Thing(ref, owner.ref, spec, spec, sources=sources[ref])
-        for child in self.children(owner.ref):
-            if child.ref not in wanted and child.wanted and not child.quarantined:
+                self.things[ref] = Thing(ref, owner.ref, spec, spec, config=config, sources=sources[ref])
+        unwanted = [child for child in self.children(owner.ref) if child.ref not in wanted]
+        while going := [child for child in unwanted if child.wanted and not child.quarantined]:
+            for child in going:  # which may take along what is quarantined
                 self._drop(child)
         owner.owes = False
         return True
@@ -284,7 +302,7 @@ class Model:
             self.delete(child.ref)
 
     @staticmethod
-    def _update(child: Thing, spec: dict, sources: dict) -> None:
+    def _update(child: Thing, spec: dict, sources: dict, config: str | None) -> None:
         if not child.wanted:
             child.frozen_until = None
         child.wanted, child.sources = True, sources
@@ -294,8 +312,16 @@ class Model:
         child.declared = spec
         child.flowed = {target: value for target, value in child.flowed.items() if target in fields}
         effective = {**spec, **child.flowed}
+        reconfigured, child.config = child.config != config, config
         if effective != child.spec:
             child.respecify(effective)
+        else:
+            child.generation += reconfigured
+
+    def configs(self) -> set[str]:
+        """Those that are emitted, or that something still refers to."""
+        things = self.things.values()
+        return {name for thing in things for name in (thing.emits, thing.config) if name is not None}
 
     # ---- at rest ----
 

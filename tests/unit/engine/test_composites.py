@@ -2,9 +2,11 @@
 
 import pytest
 
+from stdworker.engine.store.claims import Settlement
 from stdworker.errors import Retry, Terminal
 from stdworker.model.kind import Stage
 from stdworker.model.outcome import ChildSpec, Condition, Outcome
+from tests.unit.engine.conftest import BROKER, compose_from_spec
 
 STORES = "both"
 
@@ -33,6 +35,23 @@ def test_a_composite_without_children_is_ready_at_once(world):
     world.group("g")
     world.work()
     assert world.phase("group/g") == "Ready"
+
+
+def test_a_childs_result_is_kept_by_the_composition_that_changes_it_in_the_same_batch(world):
+    world.leaf()
+    world.composite()
+    world.group("g", ["leaf/a", {"n": 1}])
+    world.answer(world.claim_one())
+    work = world.claim_one()
+    world.group("g", ["leaf/a", {"n": 2}])
+    plan = world.claim_one()
+    results = [Settlement(work.lease, work.stage, Outcome(status={"made": 1}))]
+    results += [Settlement(plan.lease, plan.stage, compose_from_spec(plan))]
+    assert world.do(world.engine.settle(results, BROKER)) == [True, True]
+    world.rest()
+    record = world.get("leaf/a")
+    assert (record.spec, record.status) == (b'{"n":2}', b'{"made":1}')
+    assert (record.generation, record.synced_gen) == (2, 1)
 
 
 def test_children_not_ready_appears_with_the_phase_and_names_the_culprit(world):

@@ -146,6 +146,16 @@ def test_a_config_stays_as_long_as_an_orphan_may_come_back_to_it(world):
     assert stored(world) == []
 
 
+def test_an_orphan_that_comes_back_to_another_config_leaves_nothing_of_its_old_one(world):
+    group(world, {"one": {}}, {"kept/a": "one"})
+    world.work()
+    group(world, {}, {})
+    world.work()
+    group(world, {"two": {}}, {"kept/a": "two"})
+    world.work()
+    assert (world.get("kept/a").provider_config, stored(world)) == ("two", ["two"])
+
+
 def test_a_config_stays_until_the_last_of_those_that_refer_to_it_has_another(world):
     group(world, {"one": {}}, {"leaf/a": "one"})
     world.work()

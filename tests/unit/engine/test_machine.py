@@ -13,16 +13,20 @@ from hypothesis import HealthCheck, note, seed, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
 
+from stdworker.engine.reconcile import schedule
 from stdworker.engine.reconcile.interval import JITTER
 from stdworker.engine.store.claims import Want
 from stdworker.engine.store.declarations import BindingDeclaration, ConfigDeclaration
 from stdworker.engine.store.records import KindPolicy
+from stdworker.engine.store.rows import RECONCILE
 from stdworker.errors import Conflict, NotFound
+from stdworker.model.config import ProviderConfigSpec
 from stdworker.model.kind import KindVersion, Phase, Stage, Transition
 from stdworker.model.outcome import Condition, Outcome
 from stdworker.model.task import Lease
 from stdworker.testing import invariants
-from tests.unit.engine.model import ATTEMPTS_MAX, GRACE_MS, OBSERVED, Model
+from tests.unit.engine.conftest import compose_from_spec
+from tests.unit.engine.model import ATTEMPTS_MAX, COMPOSITES, GRACE_MS, OBSERVED, REVISIONS_KEEP, Model, emitted
 
 ROUNDS = int(os.environ.get("FUZZ_ROUNDS", "1"))
 SEED = int(os.environ.get("FUZZ_SEED", "0"))
@@ -57,6 +61,7 @@ brokers = st.sampled_from(BROKERS)
 endings = st.sampled_from(["ok", "ok", "ok", "sick", "null", "transient", "transient", "told", "terminal", "released"])
 children = st.lists(st.sampled_from(["leaf/a", "vm/b", "leaf/c", "vm/d"]), unique=True, min_size=1)
 connections = st.sampled_from(["none", "edges", "flows"])
+configs = st.sampled_from([None, "x", "y"])
 orders = st.randoms(use_true_random=False)
 anything = st.integers(0, 1_000)
 
@@ -82,6 +87,8 @@ class Machine(RuleBasedStateMachine):
         self.world.kind("vm", MAKE, DROP, POKE, **VM)
         self.world.composite()
         self.world.composite("tree", SUM, DROP, POKE)
+        for kind in COMPOSITES:
+            self.world.on(kind, compose, Stage.COMPOSE)
         for name in ("p", "q"):
             self.put_config(name, "{}")
         self.world.kind("ear", HEAR)
@@ -91,14 +98,14 @@ class Machine(RuleBasedStateMachine):
 
     # ---- people ----
 
-    @rule(wanted=children, number=numbers, connected=connections, lone=rarely, rounds=rounds)
-    def apply_group(self, wanted, number, connected, lone, rounds):
-        self.apply("group/g", plan(wanted + ["leaf/lone"] * lone, number, connected))
+    @rule(wanted=children, number=numbers, connected=connections, lone=rarely, config=configs, rounds=rounds)
+    def apply_group(self, wanted, number, connected, lone, config, rounds):
+        self.apply("group/g", plan(wanted + ["leaf/lone"] * lone, number, connected, config))
         self.work_on(rounds)
 
-    @rule(wanted=children, number=numbers, connected=connections, outer=connections, rounds=rounds)
-    def apply_tree(self, wanted, number, connected, outer, rounds):
-        inner = plan([f"{child}-t" for child in wanted], number, connected)
+    @rule(wanted=children, number=numbers, connected=connections, outer=connections, config=configs, rounds=rounds)
+    def apply_tree(self, wanted, number, connected, outer, config, rounds):
+        inner = plan([f"{child}-t" for child in wanted], number, connected, config)
         sides = plan(["leaf/side", "vm/late"], number, outer)
         sides["edges"] += [["vm/late", "group/inner", []]] if outer != "none" else []
         self.apply("tree/t", {**sides, "children": [["group/inner", inner], *sides["children"]]})
@@ -133,7 +140,9 @@ class Machine(RuleBasedStateMachine):
     @precondition(lambda self: self.model.things)
     @rule(which=anything)
     def reconcile(self, which):
-        ref = self.pick(which)
+        self.run_again(self.pick(which))
+
+    def run_again(self, ref):
         note(f"# reconciles {ref}")
         self.model.reconcile(ref)
         self.world.again(ref)
@@ -152,10 +161,7 @@ class Machine(RuleBasedStateMachine):
     def quarantine(self, which, at_work, rounds, briefly):
         busy = sorted({held.ref for held in self.model.leases.values()})
         ref = busy[which % len(busy)] if at_work and busy else self.pick(which)
-        note(f"# quarantines {ref}")
-        allowed = self.model.quarantine(ref)
-        with contextlib.nullcontext() if allowed else pytest.raises(Conflict):
-            self.world.do(self.world.engine.quarantine(self.world.ref(ref), "t"))
+        self.freeze(ref)
         self.work_on(rounds)
         if briefly and ref in self.model.things:
             self.release(ref)
@@ -166,6 +172,12 @@ class Machine(RuleBasedStateMachine):
         frozen = sorted(ref for ref, thing in self.model.things.items() if thing.quarantined)
         self.release(frozen[which % len(frozen)])
         self.work_on(rounds)
+
+    def freeze(self, ref):
+        note(f"# quarantines {ref}")
+        allowed = self.model.quarantine(ref)
+        with contextlib.nullcontext() if allowed else pytest.raises(Conflict):
+            self.world.do(self.world.engine.quarantine(self.world.ref(ref), "t"))
 
     def release(self, ref):
         note(f"# releases {ref}")
@@ -215,6 +227,8 @@ class Machine(RuleBasedStateMachine):
             thing = self.model.things[ref]
             assert claim.resource.generation == thing.generation
             assert dict(claim.resource.spec) == thing.spec
+            if thing.kind == "vm":
+                assert claim.override.spec == (f'{{"name":"{thing.config}"}}'.encode() if thing.config else None)
         assert not self.cap or self.leased_leaves() <= max(self.cap, before)
         self.claims += claims
         return claims
@@ -336,11 +350,45 @@ class Machine(RuleBasedStateMachine):
         self.model.expire()
         self.world.do(self.world.engine.ticks.expire())
 
-    @rule()
-    def resync(self):
+    @rule(which=anything, first=st.sampled_from(["nothing", "disturb", "transient", "terminal"]))
+    def resync(self, which, first):
+        """What is due by then runs again, if it is settled."""
+        self.work_on(2 * (first != "nothing"))
+        vms = sorted(ref for ref in self.model.resynced() if ref.startswith("vm/"))
+        if first == "disturb":
+            self.disturb(vms, which)
+        elif first in ("transient", "terminal"):
+            self.fail_again(first)
         note("# all that is settled is due again")
         self.world.clock.advance(LATEST_SECONDS)
+        before, due = self.asked_by_clock()
         self.world.do(self.world.engine.ticks.resync())
+        asked, _ = self.asked_by_clock()
+        assert asked - before == due & self.model.resynced() - before
+
+    def disturb(self, refs, which):
+        """One is frozen, the next one moves, the one after that is left alone."""
+        for number, ref in enumerate(refs, which):
+            if number % 3 == 0:
+                self.freeze(ref)
+            elif number % 3 == 1:
+                self.run_again(ref)
+
+    def fail_again(self, ending):
+        """What has run already fails when it runs once more at the same generation."""
+        self.publish_anew(len(self.claims))
+        self.world.rest()
+        for claim in self.lease(CREDIT, BROKERS[0]):
+            self.answer(claim, ending if claim.pair.kind == "vm" and claim.stage == "work" else "ok")
+            self.the_engine_is_where_the_model_is()
+
+    def asked_by_clock(self):
+        """What the clock has asked to run, and what it will look at next."""
+        books = self.world.do(self.world.engine.read(invariants.read))
+        rows = {node: books.task(node, RECONCILE) for node in books.nodes.values()}
+        asked = {str(node.ref) for node, row in rows.items() if row and (row.reasons | row.again) & schedule.RESYNC}
+        due = {str(node.ref) for node in rows if node.resync_at is not None and node.resync_at <= self.now_ms()}
+        return asked, due
 
     def now_ms(self):
         """The engine's clock, which never goes back while it is open."""
@@ -373,6 +421,7 @@ class Machine(RuleBasedStateMachine):
         found = {ref: self.seen(node, books) for ref, node in nodes.items()}
         expected = {ref: self.expected(thing) for ref, thing in self.model.things.items()}
         wrong = {ref for ref in {*found, *expected} if found.get(ref) != expected.get(ref)}
+        assert {name for name, *_ in books.configs} - {"d", "p", "q"} == self.model.configs() - {"d", "p", "q"}
         assert not wrong, "\n".join(f"{ref}: {found.get(ref)}, the model says {expected.get(ref)}" for ref in wrong)
 
     @staticmethod
@@ -433,7 +482,8 @@ class Machine(RuleBasedStateMachine):
         for record in world.find(phases=[Phase.QUARANTINED]):
             self.release(str(record.ref))
         for record in world.find():
-            if record.phase != "Deleting" and (record.failure_terminal or not record.health_ok):
+            has_nothing_to_give = record.status == b'{"id":null}'
+            if record.phase != "Deleting" and (record.failure_terminal or not record.health_ok or has_nothing_to_give):
                 world.again(str(record.ref))
         for _ in range(4):
             world.clock.advance(400)
@@ -478,17 +528,29 @@ class Machine(RuleBasedStateMachine):
         return sorted(self.model.things)[which % len(self.model.things)]
 
 
-def plan(names, number, connected):
-    """A composite's spec: each child depends on the one before it, or not."""
+def plan(names, number, connected, config=None):
+    """A composite's spec: each child depends on the one before it, or not, and all of a kind have a config, or not."""
     flows = FLOW if connected == "flows" else []
     edges = [[after, before, flows] for before, after in itertools.pairwise(names)] if connected != "none" else []
-    return {"children": [[name, {"n": number}] for name in names], "edges": edges}
+    chosen = {"config": config} if config else {}
+    return {"children": [[name, {"n": number}] for name in names], "edges": edges, **chosen}
+
+
+def compose(claim):
+    """Emits the config that the spec names, and gives it to the virtual machines."""
+    outcome = compose_from_spec(claim)
+    if config := emitted(str(claim.resource.ref), claim.resource.spec):
+        outcome.configs = [ProviderConfigSpec(config, "vm", 1, {"name": config})]
+        for child in outcome.children:
+            child.provider_config_ref = config if child.kind == "vm" else ""
+    return outcome
 
 
 @pytest.mark.parametrize("store", ["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
 def test_any_history_goes_as_the_model_says_and_comes_to_rest(new_world, store, request):
     def make():
-        return new_world(request.getfixturevalue("postgres").create_database() if store == "postgres" else "")
+        url = request.getfixturevalue("postgres").create_database() if store == "postgres" else ""
+        return new_world(url, revisions_keep=REVISIONS_KEEP)
 
     Machine.new_world = staticmethod(make)
     search = settings(

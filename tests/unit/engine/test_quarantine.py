@@ -208,6 +208,18 @@ def test_a_child_that_its_composer_drops_stays_while_it_is_frozen_and_goes_at_it
     assert not world.exists("leaf/a")
 
 
+def test_a_frozen_child_that_depends_on_one_that_its_composer_drops_goes_with_it_at_once(world):
+    world.leaf()
+    world.composite()
+    world.group("g", ["leaf/a"], ["leaf/b"], ["leaf/c"], edges=[["leaf/b", "leaf/a"]])
+    world.work()
+    freeze(world, "leaf/b")
+    world.group("g", ["leaf/c"])
+    assert world.work() == ["compose group/g"]
+    assert not world.exists("leaf/b")
+    assert world.phase("group/g") == "Ready"
+
+
 def test_what_its_composer_changes_meanwhile_is_kept_and_runs_at_the_release(world):
     world.leaf()
     world.composite()
