@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-import orjson
-
+from stdworker.engine.reconcile import observe
 from stdworker.engine.reconcile.kinds import Kind
 from stdworker.engine.reconcile.texts import clean
 from stdworker.engine.reconcile.tokens import new_tokens
@@ -17,13 +16,11 @@ from stdworker.engine.reconcile.unit import UnitOfWork
 from stdworker.engine.store import reactors, tasks
 from stdworker.engine.store.claims import Claim, Settlement
 from stdworker.engine.store.contract import Connection
-from stdworker.engine.store.documents import from_text
 from stdworker.engine.store.reactors import ReadyDelivery
 from stdworker.engine.store.rows import REACT, DeliveryRow, TaskRow, task_id
 from stdworker.errors import Conflict, NotFound
-from stdworker.model.kind import KindVersion, Phase, Stage, Transition, Trigger
+from stdworker.model.kind import KindVersion, Stage, Transition, Trigger
 from stdworker.model.outcome import Outcome
-from stdworker.model.resource import Resource
 from stdworker.model.task import Lease
 
 ATTEMPTS_MAX = 20  # where the reactor's kind sets no limit: about half an hour of failures
@@ -62,31 +59,12 @@ def _claim(uow: UnitOfWork, ready: ReadyDelivery, kind: Kind, worker: str, lease
         Trigger.REACTOR,
         kind.reactor.name if kind.reactor else "",
         kind.pair,
-        snapshot(ready.delivery),
+        observe.at_crossing(ready.delivery),
         kind.manifest_version,
         kind.policy.task_deadline_seconds * 1000,
         uow.kinds.default_revisions.get(kind.pair, 0),
         transition=Transition(ready.delivery.transition),
         dedup_token=ready.delivery.dedup_token,
-    )
-
-
-def snapshot(row: DeliveryRow) -> Resource:
-    """The resource as it was at the crossing."""
-    return Resource(
-        row.uid,
-        row.kind,
-        row.name,
-        row.kind_version,
-        row.generation,
-        row.synced_gen,
-        from_text(row.spec),
-        from_text(row.status),
-        orjson.loads(row.labels),
-        row.owner_uid,
-        row.root_uid,
-        row.phase == Phase.READY,
-        row.phase,
     )
 
 

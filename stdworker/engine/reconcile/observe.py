@@ -7,7 +7,7 @@ import orjson
 from stdworker.engine.store import lists
 from stdworker.engine.store.contract import Connection
 from stdworker.engine.store.documents import from_text
-from stdworker.engine.store.rows import OperationRow
+from stdworker.engine.store.rows import DeliveryRow, OperationRow
 from stdworker.engine.store.tasks import Ready
 from stdworker.model.kind import Phase
 from stdworker.model.resource import Operation, Resource
@@ -34,6 +34,25 @@ def resource(row: Ready) -> Resource:
         row.deletion_requested_at,
         frozen,
         frozen is not None and row.phase == Phase.QUARANTINED,
+    )
+
+
+def at_crossing(row: DeliveryRow) -> Resource:
+    """A resource as its reactor sees it: as it was when it crossed."""
+    return Resource(
+        row.uid,
+        row.kind,
+        row.name,
+        row.kind_version,
+        row.generation,
+        row.synced_gen,
+        from_text(row.spec),
+        from_text(row.status),
+        orjson.loads(row.labels),
+        row.owner_uid,
+        row.root_uid,
+        row.phase == Phase.READY,
+        row.phase,
     )
 
 

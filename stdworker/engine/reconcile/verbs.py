@@ -104,21 +104,6 @@ def _prune(uow: UnitOfWork, calls: list[Any]) -> list[int]:
     return pruned
 
 
-def _probe(uow: UnitOfWork, calls: list[Any]) -> list[None]:
-    catalog.probe(uow.db)
-    return [None] * len(calls)
-
-
-def _expire(uow: UnitOfWork, calls: list[Any]) -> list[None]:
-    orphans.expire(uow)
-    return [None] * len(calls)
-
-
-def _resync(uow: UnitOfWork, calls: list[Any]) -> list[None]:
-    resync.run_due(uow)
-    return [None] * len(calls)
-
-
 def _identify(uow: UnitOfWork, calls: list[Any]) -> list[None]:
     for identity in calls:
         catalog.identify(uow.db, identity)
@@ -136,6 +121,16 @@ def _remove_member(uow: UnitOfWork, calls: list[Any]) -> list[None]:
     for id in calls:
         members.remove(uow.db, id)
     return [None] * len(calls)
+
+
+def _once(act: Callable[[UnitOfWork], None]) -> Callable[[UnitOfWork, list[Any]], list[None]]:
+    """A verb whose calls have no argument: one act is all of them."""
+
+    def run(uow: UnitOfWork, calls: list[Any]) -> list[None]:
+        act(uow)
+        return [None] * len(calls)
+
+    return run
 
 
 def _each(decide: Callable[..., T]) -> Callable[[UnitOfWork, list[Any]], list[T]]:
@@ -168,11 +163,11 @@ SET_ASIDE = Verb("set aside", lambda uow, calls: [recheck.set_aside(uow, why) fo
 REAP = Verb("reap", lambda uow, calls: [leases.reap(uow, silent) for silent in calls], alone=True)
 REPORT_MEMBER = Verb("report member", _report_member, alone=True)
 REMOVE_MEMBER = Verb("remove member", _remove_member, alone=True)
-EXPIRE = Verb("expire orphans", _expire, alone=True)
-RESYNC = Verb("resync", _resync, alone=True)
+EXPIRE = Verb("expire orphans", _once(orphans.expire), alone=True)
+RESYNC = Verb("resync", _once(resync.run_due), alone=True)
 PRUNE = Verb("prune", _prune, alone=True)
 IDENTIFY = Verb("identify", _identify, alone=True)
-PROBE = Verb("probe", _probe, alone=True)
+PROBE = Verb("probe", _once(lambda uow: catalog.probe(uow.db)), alone=True)
 RECONCILE = Verb("reconcile", _each(apply.reconcile), alone=True)
 DELETE = Verb("delete", _each(apply.delete), alone=True)
 PUT_BINDING = Verb("put binding", _each(bindings.put), alone=True)
