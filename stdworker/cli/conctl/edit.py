@@ -49,15 +49,14 @@ _CLEARED: dict[str, dict[str, RawJson]] = {
     },
     KIND: {"labels": _NULL},
 }
-"""What a text says that has it no more: what is left out would stay as it is."""
+"""What a text says that has it no more: what is left out stays as it is, as the bundle of a config does."""
 
 
 class Seen(NamedTuple):
-    """What there is: its declaration, its tag, and what an editor needn't show."""
+    """What there is: its declaration, and its tag."""
 
     document: RawJson
     tag: str
-    hidden: dict[str, RawJson]
 
     @property
     def text(self) -> str:
@@ -89,7 +88,7 @@ class Editing:
         except Failed as error:
             raise Failed(f"{error.message}{self.kept()}", error.status) from None
         except KeyboardInterrupt:
-            click.echo(self.kept().lstrip(), err=True)
+            click.echo(self.kept(), err=True)
             raise
 
     def edit(self) -> str:
@@ -151,7 +150,7 @@ class Editing:
         owner = loads(told.get("owner", _NULL))
         if owner:
             raise Failed(f"{self.name} is owned by {owner['kind']}/{owner['name']}; edit that instead")
-        return Seen(join_members(dict(_declared(self.type, told))), response.headers["etag"], _hidden(told))
+        return Seen(join_members(dict(_declared(self.type, told))), response.headers["etag"])
 
     def look_again(self, before: Seen) -> Seen:
         """Somebody changed it: say what, above the text that is to be stored on top of it."""
@@ -182,7 +181,7 @@ class Editing:
         return found[0]
 
     def send(self, seen: Seen, item: Item) -> str:
-        body = join_members({**_CLEARED[self.type], **seen.hidden, **item.members})
+        body = join_members({**_CLEARED[self.type], **item.members})
         method, path = ("PUT", self.path_of_kind()) if self.type == KIND else ("POST", PATHS[self.type])
         response = self.client.call(method, path, body=body, headers={"if-match": seen.tag})
         return f"{self.type} {self.name} {response.headers.get('x-apply-result', 'configured')}"
@@ -202,8 +201,3 @@ def _declared(what: str, told: dict[str, RawJson]) -> Iterator[tuple[str, RawJso
         raw = told.get(key, _NULL)
         if raw not in (b"null", b"{}") or key == "spec":
             yield key, raw
-
-
-def _hidden(told: dict[str, RawJson]) -> dict[str, RawJson]:
-    """A bundle: nothing to edit, and lost if it isn't sent back."""
-    return {"data": told["data"]} if told.get("data", _NULL) != b"null" else {}

@@ -36,12 +36,10 @@ class Pauses:
 
 @dataclass(slots=True)
 class Patience:
-    """Bears that an engine which has answered before is away, until a deadline of `time.monotonic`."""
+    """Of who waits, for an engine that has answered before and is away, until a deadline of `time.monotonic`."""
 
     client: Client
     deadline: float
-    what: str
-    """What goes on, as it is told: `waiting`."""
     _pauses: Pauses | None = None
 
     def bear(self, error: Failed) -> None:
@@ -51,7 +49,7 @@ class Patience:
             raise error
         if self._pauses is None:
             self._pauses = Pauses()
-            click.echo(f"({plain(error.message.splitlines()[0])}; {self.what} goes on)", err=True)
+            click.echo(f"({plain(error.message.splitlines()[0])}; waiting goes on)", err=True)
         self._pauses.sleep(left)
 
     def reached(self) -> None:

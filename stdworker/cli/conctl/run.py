@@ -42,7 +42,7 @@ def await_end(client: Client, path: str, operation: RawJson) -> RawJson:
     """The operation once it has ended. Raises Failed when that takes longer than --timeout."""
     deadline = time.monotonic() + client.connection.timeout_seconds
     uid, pause = loads(operation)["uid"], LOOK_SECONDS[0]
-    patience = Patience(client, deadline, "waiting")
+    patience = Patience(client, deadline)
     while (state := loads(operation)["state"]) in ("pending", "running"):
         if time.monotonic() >= deadline:
             raise Failed(f"the operation {uid} is still {state} after {client.connection.timeout_seconds:g} s")

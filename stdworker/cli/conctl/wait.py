@@ -56,7 +56,7 @@ def _wait_for(client: Client, name: str, condition: str, deadline: float, progre
 
     An engine that was never reached is looked at first: one that was may be away for a while.
     """
-    patience = Patience(client, deadline, "waiting")
+    patience = Patience(client, deadline)
     while True:
         left = max(deadline - time.monotonic(), 0.0)
         seconds = min(left, LOOK_SECONDS if progress.live else ASKED_SECONDS_MAX) if client.is_reached else 0.0
