@@ -128,6 +128,7 @@ def _flow(uow: UnitOfWork, node: Node, values: dict[str, RawJson]) -> None:
     uow.rewrite(node)
     if not equal(spec.encode(), (node.spec or "{}").encode()):
         uow.respecify(node, spec, node.kind_version)
+        uow.request(node, 0)  # what runs is of an older generation, whether the gate moves or not
 
 
 def _violations(uow: UnitOfWork, node: Node) -> str:

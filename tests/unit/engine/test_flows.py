@@ -307,6 +307,23 @@ def test_what_ends_of_an_older_generation_is_no_success_of_one_that_was_stopped(
     assert (record.phase, record.failure_reason, record.synced_gen) == ("Failed", "InvalidSpec", 2)
 
 
+def test_a_task_is_told_to_stop_when_another_value_flows_in_while_the_gate_stays_shut(world):
+    world.leaf("net")
+    world.leaf("vm")
+    world.composite()
+    world.on("net", lambda claim: Outcome(status={"id": 1}))
+    world.group("g", ["net/n"], ["vm/v"], edges=[["vm/v", "net/n", [["/id", "/id"]]]])
+    world.answer(world.claim_one())
+    world.answer(world.claim_one())
+    running = world.claim_one()
+    world.again("net/n")
+    for status in (None, {"id": 2}):
+        world.settle(world.claim_one(), Outcome(status=status), error="not yet")
+        world.clock.advance(400)
+    assert world.get("vm/v").spec == b'{"id":2}'
+    assert [void.lease for void in world.do(world.engine.voided("broker"))] == [running.lease]
+
+
 @pytest.fixture
 def misfit(world):
     """`vm/v`, which takes a number where its schema asks for a text."""
