@@ -15,7 +15,7 @@ from stdworker.engine.reconcile import schedule, state
 from stdworker.engine.reconcile.texts import clean
 from stdworker.engine.reconcile.unit import UnitOfWork
 from stdworker.engine.store import edges
-from stdworker.engine.store.rows import RECONCILE, EdgeRow, Node, task_id
+from stdworker.engine.store.rows import EdgeRow, Node
 from stdworker.errors import JsonError
 from stdworker.model.json_text import RawJson, check, equal, join_members, loads, members
 from stdworker.model.pointer import find, replace
@@ -148,14 +148,11 @@ def _misfit(uow: UnitOfWork, node: Node, reason: str, message: str) -> None:
 
 
 def _stop(uow: UnitOfWork, node: Node, reason: str, message: str) -> None:
-    """The dependent fails for good at this generation, without having run."""
+    """The dependent fails for good at this generation, without having run: what was asked for is held back."""
     state.fail(node, reason, message, terminal=True)
     uow.touch(node)
     uow.event(node, "TaskFailed", reason, message, terminal=True)
-    uow.lock_tasks([node.id])
-    row = uow.tasks.get(task_id(node.id, RECONCILE))
-    if row is not None and row.claimed_by is None:
-        uow.remove_task(row)
+    uow.request(node, 0)
 
 
 def look_again(uow: UnitOfWork, node: Node) -> None:

@@ -348,3 +348,20 @@ def test_stages_of_a_resync_are_told_its_trigger_but_for_the_rollup(world):
         told.update({str(claim.stage): str(claim.trigger) for claim in claims})
         world.answer(claims[0])
     assert told == {Stage.COMPOSE: "resync", Stage.WORK: "resync", Stage.ROLLUP: "childrenSettled"}
+
+
+def test_what_was_due_when_a_value_did_not_fit_runs_once_one_fits_again(world):
+    """The generation is the same before and after: nothing else would have it run."""
+    gives = {"place": {}, "id": 1}
+    world.leaf("net")
+    world.leaf("vm", resync_interval_secs=60)
+    world.on("net", lambda claim: Outcome(status=dict(gives)))
+    world.composite()
+    flows = [["/net", "/place"], ["/net/id", "/id"]]
+    world.group("g", ["net/n"], ["vm/v"], edges=[["vm/v", "net/n", flows]])
+    world.work()
+    later(world)
+    for place, ran in (("a string", ["work net/n"]), ({}, ["work net/n", "work vm/v"])):
+        gives["place"] = place
+        world.again("net/n")
+        assert world.work() == ran
