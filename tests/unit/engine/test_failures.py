@@ -14,6 +14,8 @@ from stdworker.errors import Retry, Terminal
 from stdworker.model.kind import KindVersion
 from stdworker.model.outcome import Condition, Outcome
 
+STORES = "both"
+
 
 def failing(failure):
     def handler(claim):
@@ -213,7 +215,7 @@ def test_a_wall_clock_that_jumps_makes_no_lease_silent(leaf):
     assert leaf.settle(claim)
 
 
-def test_what_a_killed_engine_left_to_be_looked_at_is_looked_at_by_the_next(world, tmp_path, monkeypatch):
+def test_what_a_killed_engine_left_to_be_looked_at_is_looked_at_by_the_next(world, store, monkeypatch):
     world.leaf()
     world.composite()
     world.group("g", ["leaf/a"])
@@ -225,7 +227,7 @@ def test_what_a_killed_engine_left_to_be_looked_at_is_looked_at_by_the_next(worl
     assert world.phase("group/g") == "Reconciling"
     world.do(world.engine.close())
 
-    other = world.do(Engine.open(f"sqlite:///{tmp_path}/engine.db", clock=world.clock))
+    other = world.do(Engine.open(store, clock=world.clock))
     world.do(other.ticks.follow())
     assert world.do(other.get(world.ref("group/g"))).phase == "Ready"
     world.do(other.close())

@@ -10,6 +10,8 @@ from stdworker.model.outcome import Outcome
 from stdworker.model.resource import Ref
 from stdworker.model.task import Lease
 
+STORES = "both"
+
 
 @pytest.fixture
 def leaf(world):
