@@ -22,12 +22,13 @@ from stdworker.engine.reconcile.closing import Closing
 from stdworker.engine.reconcile.flush import flush
 from stdworker.engine.reconcile.health import Health
 from stdworker.engine.reconcile.kinds import Kinds
+from stdworker.engine.reconcile.order import Order
 from stdworker.engine.reconcile.positions import Positions
 from stdworker.engine.reconcile.unit import UnitOfWork
 from stdworker.engine.reconcile.watch import TOPICS, Hint, Watches, encode
 from stdworker.engine.settings import EngineOptions
 from stdworker.engine.store import catalog
-from stdworker.engine.store.contract import Connection, Database
+from stdworker.engine.store.contract import Connection, Contended, Database
 from stdworker.errors import StdworkerError, StoreError, StoreUnavailable
 
 log = logging.getLogger(__name__)
@@ -44,8 +45,10 @@ class Verb(Generic[A]):
     """Something that the engine does in a transaction; a call of it is answered with an A.
 
     `run` takes the arguments of all calls that are made together and answers each. Verbs of one transaction
-    run in the order of `rank`. `alone`: each call has a transaction of its own; `dry`: which is undone. `by_actor`:
-    its arguments begin with who asks, and what one asks for is written before the next is looked at.
+    run in the order of `rank`. `alone`: each call has a transaction of its own; `dry`: which is undone;
+    `exclusive`: beside which no other writes, because all decide by what it changes; `in_turn`: of which one is
+    under way at a time, in all engines. `by_actor`: its arguments begin with who asks, and what one asks for is
+    written before the next is looked at.
     """
 
     name: str
@@ -53,6 +56,8 @@ class Verb(Generic[A]):
     rank: int = 0
     alone: bool = False
     dry: bool = False
+    exclusive: bool = False
+    in_turn: bool = False
     by_actor: bool = False
 
     def goes_with(self, argument: Any, other: Call) -> bool:
@@ -221,9 +226,10 @@ class Batcher:
         self._answer(answers, hints)
 
     def _transact(self, connection: Connection, batch: list[Call]) -> tuple[list[tuple[Call, Any]], set[Hint], bool]:
+        order = Order()
         for race in range(RACES_MAX):
             try:
-                return self._try(connection, batch)
+                return self._try(connection, batch, order)
             except Exception as error:
                 connection.rollback()
                 if not self.database.is_retryable(error) or race == RACES_MAX - 1:
@@ -231,21 +237,27 @@ class Batcher:
                 time.sleep(RACE_PAUSE_SECONDS * (race + 1))
         raise AssertionError("unreachable")
 
-    def _try(self, connection: Connection, batch: list[Call]) -> tuple[list[tuple[Call, Any]], set[Hint], bool]:
+    def _try(
+        self, connection: Connection, batch: list[Call], order: Order
+    ) -> tuple[list[tuple[Call, Any]], set[Hint], bool]:
         by_verb: dict[Verb[Any], list[Call]] = {}
         for call in sorted(batch, key=lambda call: call.verb.rank):
             by_verb.setdefault(call.verb, []).append(call)
         answers: list[tuple[Call, Any]] = []
         hints: set[Hint] = set()
         follow_up = False
-        connection.begin()
+        self._begin(connection, batch[0].verb, order)
         kinds = self._fresh_kinds(connection)
         heard = TOPICS if self.database.shared else self.watches.heard
         closing = Closing()
         for verb, calls in by_verb.items():
-            uow = UnitOfWork(connection, kinds, self._now(), self._positions, self.options, heard, closing)
-            answers += zip(calls, verb.run(uow, [call.argument for call in calls]), strict=True)
-            flush(uow)
+            uow = UnitOfWork(connection, kinds, self._now(), self._positions, self.options, heard, closing, order)
+            try:
+                answers += zip(calls, verb.run(uow, [call.argument for call in calls]), strict=True)
+                flush(uow)
+            except Contended:
+                order.need(uow.nodes, uow.tasks)
+                raise
             hints |= uow.hints
             follow_up |= uow.follow_up
         closing.write(connection)
@@ -257,6 +269,13 @@ class Batcher:
         # Who began to listen meanwhile may have read what was before the commit.
         hints |= {Hint(topic) for topic in self.watches.heard - heard}
         return answers, hints, follow_up
+
+    def _begin(self, connection: Connection, verb: Verb[Any], order: Order) -> None:
+        """What many wait for is taken before anything else."""
+        connection.begin(exclusive=verb.exclusive)
+        if verb.in_turn:
+            connection.lock_rechecks()
+        order.begin(connection)
 
     def _now(self) -> int:
         """The clock, but never backwards: what is queued now may run now."""

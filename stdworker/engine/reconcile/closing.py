@@ -22,17 +22,20 @@ class Closing:
     rechecked: set[tuple[int, int]] = field(default_factory=set)
     configs: set[str] = field(default_factory=set)
     """Provider configs that lost a reference, or their owner."""
+    sweeps: set[str] = field(default_factory=set)
     events: list[events.EventRow] = field(default_factory=list)
 
     def write(self, db: Connection) -> None:
         """Events come last: see `store.events.add`."""
         if self.configs:
             catalog.drop_configs(db, self.configs)
-        if self.rechecked:
-            edges.end_rechecks(db, self.rechecked)
+        for subject in sorted(self.sweeps):
+            catalog.start_sweep(db, subject)
+        moved = [id for what, id in self.rechecks if what == edges.SOURCE]
         if self.rechecks:
-            edges.recheck(db, self.rechecks)
-            edges.recheck_dependents(db, [id for what, id in self.rechecks if what == edges.SOURCE])
+            edges.recheck(db, self.rechecks, dependents_of=moved)
+        if done := self.rechecked - self.rechecks:
+            edges.end_rechecks(db, done, but_dependents_of=moved)
         if counts := [(*key, change) for key, change in self.counts.items() if change]:
             catalog.count_phases(db, counts)
         if self.events:

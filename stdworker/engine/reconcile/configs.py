@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from operator import attrgetter
 
 from stdworker.engine.reconcile import labels as labels_of
 from stdworker.engine.reconcile import preconditions
@@ -108,10 +109,8 @@ def spread(uow: UnitOfWork, row: ConfigRow, *, was_default: bool, requeue: bool 
         catalog.bump_default(uow.db, row.pair)
         uow.hint("config", row.pair)
         subjects.append(f"pair:{row.pair}")
-    if requeue:
-        for subject in subjects:
-            catalog.start_sweep(uow.db, subject)
-        uow.follow_up = True
+    for subject in subjects if requeue else ():
+        uow.sweep(subject)
 
 
 def existing(db: Connection, name: str) -> ConfigRow:
@@ -171,7 +170,7 @@ def check_emitted(uow: UnitOfWork, owner: Node, emitted: Sequence[ProviderConfig
         except JsonError as error:
             problems.append(f"the config {config.name} can't be stored: {error}")
         pairs[config.name] = pair
-    others = [row for row in catalog.configs_named(uow.db, pairs) if row.owner_id != owner.id]
+    others = [row for row in catalog.configs_named(uow.db, pairs, hold=True) if row.owner_id != owner.id]
     problems += [f"the config {row.name} exists and is not owned by {owner.ref}" for row in others if row.wanted]
     if problems:
         raise Rejected("InvalidConfigs", problems)
@@ -195,19 +194,21 @@ def pairs_of(uow: UnitOfWork, names: Collection[str], *, going: int | None = Non
 def replace_owned(uow: UnitOfWork, owner: Node, emitted: Sequence[ProviderConfigSpec]) -> None:
     """Make the composite's configs what its composer emitted; the others stay while something refers to them.
 
-    What a composite left behind that is gone is nobody's: it belongs to whoever emits it.
+    What a composite left behind that is gone is nobody's: it belongs to whoever emits it. Written in the order of
+    names: composers that emit the same new ones at the same time wait there.
     """
     names = {config.name for config in emitted}
     known = {row.name: row for row in catalog.configs_named(uow.db, names)}
-    for config in emitted:
+    for config in sorted(emitted, key=attrgetter("name")):
         old = known.get(config.name)
         text, pair = emitted_text(config), KindVersion(config.kind, config.kind_version)
-        if old is not None and old.pair == pair and _same(old, False, text, old.bundle):
-            _take_back(uow, owner, old)
-            continue
         row = ConfigRow(config.name, *pair, False, text, None, owner.id, *_marks(uow, old))
-        catalog.save_config(uow.db, row)
-        if old is not None:
+        if old is None:
+            catalog.add_config(uow.db, row)
+        elif old.pair == pair and _same(old, False, text, old.bundle):
+            _take_back(uow, owner, old)
+        else:
+            catalog.save_config(uow.db, row)
             spread(uow, row, was_default=False)
     gone = [row.name for row in catalog.configs_owned(uow.db, owner.id) if row.wanted and row.name not in names]
     if gone:

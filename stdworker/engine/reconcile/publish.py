@@ -79,8 +79,7 @@ def publish(
     kind = _save(uow, manifest, version, policy, known, marks)
     _audit_publishing(uow, kind.pair, broken)
     if requeue and known is not None and known.manifest_version != version:
-        catalog.start_sweep(uow.db, f"pair:{kind.pair}")
-        uow.follow_up = True
+        uow.sweep(f"pair:{kind.pair}")
     schedule.run_waiting(uow, [f"kind:{kind.pair}"])
     return "configured" if known else "created", kind.record()
 
@@ -187,8 +186,7 @@ def _save(
     uow.hint("work", manifest.pair)
     kind = Kind(row)
     if known is not None and known.resync_seconds != kind.resync_seconds:
-        catalog.start_sweep(uow.db, f"resync:{kind.pair}")
-        uow.follow_up = True
+        uow.sweep(f"resync:{kind.pair}")
     return kind
 
 

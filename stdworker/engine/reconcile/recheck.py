@@ -20,7 +20,6 @@ BATCH_ROWS = 1_000
 
 def consume(uow: UnitOfWork, rows_max: int = BATCH_ROWS) -> bool:
     """Evaluate one batch; False when there was nothing to do."""
-    uow.db.lock_rechecks()
     rows = edges.take_rechecks(uow.db, rows_max)
     if not rows:
         return False
@@ -42,7 +41,6 @@ def consume(uow: UnitOfWork, rows_max: int = BATCH_ROWS) -> bool:
 
 def set_aside(uow: UnitOfWork, why: str) -> bool:
     """Leave out the row that comes first, so that one that can't be evaluated holds up no other; False if none."""
-    uow.db.lock_rechecks()
     rows = edges.take_rechecks(uow.db, 1)
     uow.rechecked(rows)
     for node in uow.lock([id for _, id in rows]):

@@ -15,11 +15,7 @@ PIECE_RESOURCES = 1_000
 
 
 def run_due(uow: UnitOfWork) -> None:
-    """Queue one piece of what is due. What moves, failed or is frozen is looked at an interval later.
-
-    Engines take turns.
-    """
-    uow.db.lock_rechecks()
+    """Queue one piece of what is due. What moves, failed or is frozen is looked at an interval later."""
     ids = nodes.resync_due(uow.db, uow.now_ms, PIECE_RESOURCES)
     due = [node for node in uow.lock(ids) if node.resync_at is not None and node.resync_at <= uow.now_ms]
     for node in due:

@@ -26,7 +26,7 @@ def settle(uow: UnitOfWork, settlements: Sequence[Settlement]) -> list[bool]:
     known = {id for id in ids if id is not None}
     about = [resource_of(id) for id in known]
     if composites := {resource_of(id) for id, s in zip(ids, settlements, strict=True) if id and _composes(s)}:
-        nodes.hold(uow.db, about, composites)
+        uow.hold(about, composites)
     uow.lock(about)
     uow.lock_rows(known)
     return [_settle(uow, settlement, uow.tasks.get(id or 0)) for settlement, id in zip(settlements, ids, strict=True)]

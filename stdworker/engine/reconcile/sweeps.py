@@ -23,7 +23,7 @@ def advance(uow: UnitOfWork) -> bool:
         nodes.plan_resync(uow.db, [(id, interval.spread(kind, uow.now_ms)) for id in ids])
     else:
         _run_again(uow, ids)
-    catalog.move_sweep(uow.db, subject, ids[-1] if len(ids) == PIECE_RESOURCES else None)
+    catalog.move_sweep(uow.db, subject, after, ids[-1] if len(ids) == PIECE_RESOURCES else None)
     return True
 
 

@@ -15,6 +15,7 @@ import orjson
 from stdworker.engine.reconcile import retry, state
 from stdworker.engine.reconcile.closing import Closing
 from stdworker.engine.reconcile.kinds import Kinds
+from stdworker.engine.reconcile.order import Order
 from stdworker.engine.reconcile.pending import Crossing, Pending
 from stdworker.engine.reconcile.positions import POSITIONS_PER_MS, Positions
 from stdworker.engine.reconcile.texts import clean, new_uid
@@ -50,6 +51,7 @@ class UnitOfWork:
     options: EngineOptions
     heard: frozenset[Topic] = TOPICS
     closing: Closing = field(default_factory=Closing)
+    order: Order = field(default_factory=Order)
     actor: str = ENGINE
     hints: set[Hint] = field(default_factory=set)
     follow_up: bool = False
@@ -69,21 +71,31 @@ class UnitOfWork:
 
         `whole`: with their documents.
         """
-        missing = [id for id in ids if id not in self.nodes or (whole and not self.nodes[id].whole)]
-        for node in nodes.lock(self.db, missing, whole=whole):
-            self._adopt(node)
+        missing = sorted(id for id in ids if id not in self.nodes or (whole and not self.nodes[id].whole))
+        if missing:
+            for node in nodes.lock(self.db, missing, whole=whole, wait=self.order.reach(missing)):
+                self._adopt(node)
         return [self.nodes[id] for id in sorted(ids) if id in self.nodes]
+
+    def hold(self, ids: Collection[int], owners: Collection[int]) -> None:
+        """Lock nodes and all that some of them own, before any other, without reading them."""
+        self.order.hold(self.db, ids, owners)
 
     def lock_free(self, id: int) -> Node | None:
         """The node, if nobody else holds it: for who holds its queue row and so mustn't wait for it."""
+        self.order.end()
         found = self.nodes.get(id) or nodes.lock_free(self.db, id)
         return self._adopt(found) if found is not None else None
 
     def lock_named(self, refs: Iterable[Ref]) -> None:
         """Load nodes by name into `by_ref`."""
-        if missing := {ref for ref in refs if ref not in self.by_ref}:
-            for node in nodes.lock_named(self.db, missing):
-                self._adopt(node)
+        missing = {ref for ref in refs if ref not in self.by_ref}
+        if not missing:
+            return
+        if not self.order.is_new:
+            self.lock(nodes.named(self.db, missing), whole=True)
+        elif found := nodes.lock_named(self.db, missing):
+            self.order.reach([self._adopt(node).id for node in found])
 
     def named(self, ref: Ref) -> Node:
         """The resource of a name, whole. Raises NotFound."""
@@ -93,7 +105,7 @@ class UnitOfWork:
         return self.by_ref[ref]
 
     def lock_owned(self, owner: Node) -> list[Node]:
-        """What a resource owns, all of it."""
+        """What a node owns, all of it, which is held with the node."""
         return [self._adopt(node) for node in nodes.lock_owned(self.db, owner.id)]
 
     def lock_tasks(self, resource_ids: Collection[int]) -> None:
@@ -102,7 +114,8 @@ class UnitOfWork:
 
     def lock_rows(self, ids: Collection[int]) -> None:
         """Load some queue rows into `tasks`."""
-        for row in tasks.lock(self.db, ids):
+        wanted = sorted(ids)
+        for row in tasks.lock(self.db, wanted, wait=self.order.reach_rows(wanted)) if wanted else ():
             if row.id not in self.pending.tasks_removed:
                 self.tasks.setdefault(row.id, row)
 
@@ -173,6 +186,11 @@ class UnitOfWork:
         self.pending.labels[node.id] = labels
         if not self.is_new(node.id):
             self.rewrite(node)
+
+    def sweep(self, subject: str) -> None:
+        """Have all resources of a subject looked at, bit by bit."""
+        self.closing.sweeps.add(subject)
+        self.follow_up = True
 
     def request(self, node: Node, reasons: int) -> None:
         """Have the node run, for these reasons; `schedule` decides what that means for its queue row.

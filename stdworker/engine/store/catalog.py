@@ -17,18 +17,21 @@ WRITER = "writer:"
 _KIND = selected("k", KIND_COLUMNS)
 _CONFIG = selected("c", CONFIG_COLUMNS)
 _SAVE_KIND = upsert("kinds", ("kind", "kind_version"), KIND_COLUMNS)
-_SAVE_CONFIG = (
+_ADD_CONFIG = (
     "INSERT INTO provider_configs (name, kind, kind_version, is_default, spec, bundle, owner_id, revision,"
     " created_at, updated_at, labels, wanted) VALUES (:name, :kind, :kind_version, :is_default, :spec, :bundle,"
-    " :owner_id, :revision, :created_at, :updated_at, :labels, :wanted) ON CONFLICT (name) DO UPDATE SET"
+    " :owner_id, :revision, :created_at, :updated_at, :labels, :wanted)"
+)
+_SAVE_CONFIG = (
+    f"{_ADD_CONFIG} ON CONFLICT (name) DO UPDATE SET"
     " kind = excluded.kind, kind_version = excluded.kind_version, is_default = excluded.is_default,"
     " spec = excluded.spec, bundle = excluded.bundle, owner_id = excluded.owner_id, revision = excluded.revision,"
     " updated_at = excluded.updated_at, labels = excluded.labels, wanted = excluded.wanted"
 )
 _UNWANT = "UPDATE provider_configs SET wanted = false WHERE name IN (SELECT * FROM NAMES(names))"
 _FORSAKE = (
-    "UPDATE provider_configs SET wanted = false, owner_id = NULL WHERE owner_id IN (SELECT * FROM IDS(owners))"
-    " RETURNING name"
+    "UPDATE provider_configs SET wanted = false, owner_id = NULL WHERE name IN (SELECT c.name FROM provider_configs c"
+    " WHERE c.owner_id IN (SELECT * FROM IDS(owners)) ORDER BY c.name LOCK(c)) RETURNING name"
 )
 _HOLD_LEFT = (
     "SELECT c.name FROM provider_configs c WHERE c.name IN (SELECT * FROM NAMES(names))"
@@ -156,8 +159,10 @@ def config(db: Connection, name: str) -> ConfigRow | None:
     return found[0] if found else None
 
 
-def configs_named(db: Connection, names: Collection[str]) -> list[ConfigRow]:
-    return _configs(db, "c.name IN (SELECT * FROM NAMES(names))", names=sorted(names)) if names else []
+def configs_named(db: Connection, names: Collection[str], *, hold: bool = False) -> list[ConfigRow]:
+    """`hold`: until the transaction ends, for who is about to take or to change them."""
+    where = "c.name IN (SELECT * FROM NAMES(names))" + (" ORDER BY c.name LOCK(c)" if hold else "")
+    return _configs(db, where, names=sorted(names)) if names else []
 
 
 def configs_owned(db: Connection, owner_id: int) -> list[ConfigRow]:
@@ -171,8 +176,16 @@ def list_configs(db: Connection, pair: KindVersion | None, after: str, limit: in
 
 
 def save_config(db: Connection, config: ConfigRow) -> None:
-    values = dict(zip(CONFIG_COLUMNS, astuple(config), strict=True))
-    db.run(_SAVE_CONFIG, **values)
+    db.run(_SAVE_CONFIG, **_config_values(config))
+
+
+def add_config(db: Connection, config: ConfigRow) -> None:
+    """Store one whose name was free; a transaction that took it meanwhile makes this one run again."""
+    db.run(_ADD_CONFIG, **_config_values(config))
+
+
+def _config_values(config: ConfigRow) -> dict[str, Any]:
+    return dict(zip(CONFIG_COLUMNS, astuple(config), strict=True))
 
 
 def remove_config(db: Connection, name: str) -> None:
@@ -204,16 +217,17 @@ def start_sweep(db: Connection, subject: str) -> None:
 
 
 def next_sweep(db: Connection) -> tuple[str, int] | None:
-    rows = db.fetch("SELECT s.subject, s.after_id FROM sweeps s ORDER BY s.subject LIMIT 1 LOCK_SKIP(s)")
+    rows = db.fetch("SELECT s.subject, s.after_id FROM sweeps s ORDER BY s.subject LIMIT 1")
     return (rows[0][0], rows[0][1]) if rows else None
 
 
-def move_sweep(db: Connection, subject: str, after_id: int | None) -> None:
-    """A sweep got this far; None: it is through."""
+def move_sweep(db: Connection, subject: str, begun: int, after_id: int | None) -> None:
+    """A sweep got from `begun` this far, unless it was asked for anew; None: it is through."""
+    where = "WHERE subject = :subject AND after_id = :begun"
     if after_id is None:
-        db.run("DELETE FROM sweeps WHERE subject = :subject", subject=subject)
+        db.run(f"DELETE FROM sweeps {where}", subject=subject, begun=begun)
     else:
-        db.run("UPDATE sweeps SET after_id = :after WHERE subject = :subject", subject=subject, after=after_id)
+        db.run(f"UPDATE sweeps SET after_id = :after {where}", subject=subject, begun=begun, after=after_id)
 
 
 def _configs(db: Connection, where: str, **parameters: Any) -> list[ConfigRow]:

@@ -11,11 +11,15 @@ from stdworker.errors import StoreError
 Row = tuple[Any, ...]
 
 
+class Contended(Exception):
+    """Another transaction holds what was asked for without waiting; this one has to be run again."""
+
+
 class Connection(Protocol):
     """One connection, used by one thread at a time. Statements are written in the words of `sql`."""
 
-    def begin(self) -> None:
-        """Start a transaction that will write."""
+    def begin(self, *, exclusive: bool = False) -> None:
+        """Start a transaction that will write; `exclusive`: once all others have ended, and with none beside it."""
         ...
 
     def commit(self, announcing: str = "") -> None:

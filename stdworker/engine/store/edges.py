@@ -18,8 +18,14 @@ _EDGE = selected("e", _COLUMNS)
 _SAVE = upsert("edges", ("dependent_id", "dependency_id"), _COLUMNS)
 _RECHECK = insert("rechecks", ("what", "resource_id"), "ON CONFLICT DO NOTHING")
 _FAN_OUT = (
-    f"INSERT INTO rechecks (what, resource_id) SELECT DISTINCT {GATE}, e.dependent_id FROM edges e"
-    " WHERE e.dependency_id IN (SELECT * FROM IDS(ids)) ON CONFLICT DO NOTHING"
+    "INSERT INTO rechecks (what, resource_id) SELECT what, resource_id FROM ("
+    "SELECT r.what, r.resource_id FROM ROWS(what int, resource_id int) r"
+    f" UNION SELECT {GATE}, e.dependent_id FROM edges e WHERE e.dependency_id IN (SELECT * FROM IDS(ids))"
+    ") AS asked ORDER BY what, resource_id ON CONFLICT DO NOTHING"
+)
+_DEPENDENTS_AMONG = (
+    "SELECT DISTINCT e.dependent_id FROM edges e WHERE e.dependency_id IN (SELECT * FROM IDS(ids))"
+    " AND e.dependent_id IN (SELECT * FROM IDS(among))"
 )
 _NEXT = "SELECT c.what, c.resource_id FROM rechecks c ORDER BY c.what, c.resource_id LIMIT :limit"
 _PAIRS = typed("rechecks", ("what", "resource_id"))
@@ -61,14 +67,15 @@ def remove(db: Connection, keys: Iterable[tuple[int, int]]) -> None:
     )
 
 
-def recheck(db: Connection, rows: Iterable[tuple[int, int]]) -> None:
-    """Ask for (what, resource) to be looked at after this transaction."""
-    db.write(_RECHECK, sorted(rows))
+def recheck(db: Connection, rows: Iterable[tuple[int, int]], dependents_of: Collection[int] = ()) -> None:
+    """Ask for (what, resource) to be looked at after this transaction, and for all that depends on some resources.
 
-
-def recheck_dependents(db: Connection, ids: Collection[int]) -> None:
-    """Ask for everything that depends on these to be looked at."""
-    db.run(_FAN_OUT, ids=sorted(ids))
+    In one order: whoever asks for the same at the same time waits there.
+    """
+    if dependents_of:
+        db.run(_FAN_OUT, sorted(rows), ids=sorted(dependents_of))
+    else:
+        db.write(_RECHECK, sorted(rows))
 
 
 def take_rechecks(db: Connection, limit: int) -> list[tuple[int, int]]:
@@ -76,9 +83,16 @@ def take_rechecks(db: Connection, limit: int) -> list[tuple[int, int]]:
     return [(row[0], row[1]) for row in db.fetch(_NEXT, limit=limit)]
 
 
-def end_rechecks(db: Connection, rows: Iterable[tuple[int, int]]) -> None:
-    """Forget pairs, as late as can be: who asks for one of them again waits for this transaction from now on."""
-    pairs = sorted(rows)
+def end_rechecks(db: Connection, rows: Iterable[tuple[int, int]], but_dependents_of: Collection[int] = ()) -> None:
+    """Forget pairs, except those of dependents that were asked for again.
+
+    As late as can be: who asks for one of them waits for this transaction from now on, which waits for nobody.
+    """
+    gates = [id for what, id in rows if what == GATE] if but_dependents_of else []
+    again = db.fetch(_DEPENDENTS_AMONG, ids=sorted(but_dependents_of), among=sorted(gates)) if gates else []
+    pairs = sorted({*rows} - {(GATE, row[0]) for row in again})
+    if not pairs:
+        return
     db.run(_DONE, rows=pairs, what=pairs[-1][0], id=pairs[-1][1])
 
 

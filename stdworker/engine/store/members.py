@@ -86,7 +86,8 @@ def remove(db: Connection, id: str) -> None:
 
 def prune(db: Connection, oldest_ms: int) -> None:
     """Drop those that have said nothing since."""
-    db.run("DELETE FROM members WHERE reported_at < :oldest", oldest=oldest_ms)
+    silent = "SELECT m.id FROM members m WHERE m.reported_at < :oldest LOCK_SKIP(m)"
+    db.run(f"DELETE FROM members WHERE id IN ({silent})", oldest=oldest_ms)
 
 
 def read(db: Connection) -> list[MemberRecord]:

@@ -18,16 +18,19 @@ _DOCUMENTS = ("id", "kind_version", "provider_config", *DOCUMENTS[1:])
 _WHOLE = selected("n", NODE_COLUMNS)
 _LEAN = selected("n", NODE_STATE)
 
-_LOCK = "SELECT {columns} FROM resources n WHERE n.id IN (SELECT * FROM IDS(ids)) ORDER BY n.id LOCK(n)"
+_LOCK = "SELECT {columns} FROM resources n WHERE n.id IN (SELECT * FROM IDS(ids)) ORDER BY n.id {lock}(n)"
 _LOCK_NAMED = (
     f"SELECT {_WHOLE} FROM ROWS(kind text, name text) r JOIN resources n"
     " ON n.kind = r.kind AND n.name = r.name ORDER BY n.id LOCK(n)"
 )
-_LOCK_OWNED = f"SELECT {_WHOLE} FROM resources n WHERE n.owner_id = :owner ORDER BY n.id LOCK(n)"
+_NAMED = "SELECT n.id FROM ROWS(kind text, name text) r JOIN resources n ON n.kind = r.kind AND n.name = r.name"
+_LOCK_OWNED = f"SELECT {_WHOLE} FROM resources n WHERE n.owner_id = :owner ORDER BY n.id LOCK_NOW(n)"
 _LOCK_FREE = f"SELECT {_LEAN} FROM resources n WHERE n.id = :id LOCK_SKIP(n)"
 _HOLD = (
+    "SELECT coalesce(max(id), 0) FROM ("
     "SELECT n.id FROM resources n WHERE n.id IN (SELECT * FROM IDS(ids)"
     " UNION SELECT c.id FROM resources c WHERE c.owner_id IN (SELECT * FROM IDS(owners))) ORDER BY n.id LOCK(n)"
+    ") AS held"
 )
 _INSERT = insert("resources", NODE_COLUMNS)
 _SAVE_STATE = update("resources", _STATE, kept=("status",))
@@ -50,13 +53,17 @@ _UNBLOCKED = (
 _state_values = attrgetter(*_STATE)
 _document_values = attrgetter(*_DOCUMENTS)
 _all_values = attrgetter(*NODE_COLUMNS)
+_name = attrgetter("kind", "name")
 
 
-def lock(db: Connection, ids: Collection[int], *, whole: bool = False) -> list[Node]:
-    """The resources that exist among `ids`, held until the transaction ends."""
+def lock(db: Connection, ids: Collection[int], *, whole: bool = False, wait: bool = True) -> list[Node]:
+    """The resources that exist among `ids`, held until the transaction ends.
+
+    Without `wait` it raises Contended when others hold one.
+    """
     if not ids:
         return []
-    statement = _LOCK.format(columns=_WHOLE if whole else _LEAN)
+    statement = _LOCK.format(columns=_WHOLE if whole else _LEAN, lock="LOCK" if wait else "LOCK_NOW")
     return [_node(row, whole=whole) for row in db.fetch(statement, ids=sorted(ids))]
 
 
@@ -66,9 +73,14 @@ def lock_free(db: Connection, id: int) -> Node | None:
     return _node(found[0], whole=False) if found else None
 
 
-def hold(db: Connection, ids: Collection[int], owners: Collection[int]) -> None:
-    """Lock resources and all that is owned by some, in one order, before any of them is read."""
-    db.run(_HOLD, ids=sorted(ids), owners=sorted(owners))
+def hold(db: Connection, ids: Collection[int], owners: Collection[int]) -> int:
+    """Lock resources and all that is owned by some, in one order, before any is read; the last one's id, or 0."""
+    return int(db.fetch(_HOLD, ids=sorted(ids), owners=sorted(owners))[0][0])
+
+
+def named(db: Connection, refs: Iterable[Ref]) -> list[int]:
+    """The ids of the resources that have these names."""
+    return [row[0] for row in db.fetch(_NAMED, rows=[tuple(ref) for ref in refs])]
 
 
 def lock_named(db: Connection, refs: Iterable[Ref]) -> list[Node]:
@@ -76,11 +88,13 @@ def lock_named(db: Connection, refs: Iterable[Ref]) -> list[Node]:
 
 
 def lock_owned(db: Connection, owner_id: int) -> list[Node]:
+    """What a resource owns, which was held with it; raises Contended for a child that came in between."""
     return [_node(row, whole=True) for row in db.fetch(_LOCK_OWNED, owner=owner_id)]
 
 
 def add(db: Connection, nodes: Sequence[Node]) -> None:
-    db.write(_INSERT, [_all_values(node) for node in nodes])
+    """In the order of their names: whoever makes one of the same name at the same time waits there."""
+    db.write(_INSERT, [_all_values(node) for node in sorted(nodes, key=_name)])
 
 
 def save_state(db: Connection, nodes: Sequence[Node]) -> None:

@@ -14,10 +14,11 @@ from typing import Any
 import psycopg
 from psycopg.abc import RV, PQGen
 from psycopg.conninfo import conninfo_to_dict
+from psycopg.errors import LockNotAvailable
 from psycopg.pq import TransactionStatus
 
 from stdworker.engine.store.catalog import WRITER
-from stdworker.engine.store.contract import Row
+from stdworker.engine.store.contract import Contended, Row
 from stdworker.engine.store.postgres_sql import spelled, written
 from stdworker.engine.store.sql import Write, bound
 from stdworker.errors import Invalid, StoreUnavailable
@@ -34,6 +35,7 @@ ASK_AGAIN_SECONDS = 0.2
 CHANNEL = "stdworker"
 RECHECK_LOCK = 0x5354_4457_0001  # "STDW", the first lock
 SWEEP_LOCK = 0x5354_4457_0003
+CATALOG_LOCK = 0x5354_4457_0004
 
 # What the URL says wins over these.
 _OPTIONS: dict[str, Any] = {
@@ -54,6 +56,10 @@ _JOINS = ("enable_hashjoin = off", "enable_mergejoin = off", "random_page_cost =
 # A writer's statements find all their rows by index, however small the tables are, and are planned once.
 WRITER_SETTINGS = (*_BOUNDS, *_JOINS, "enable_seqscan = off", "plan_cache_mode = force_generic_plan")
 READER_SETTINGS = (*_BOUNDS, *_JOINS, "default_transaction_read_only = on")
+
+# Every transaction that writes shares a lock, so that one can be alone. Both in one round trip.
+_BEGIN = f"BEGIN; SELECT pg_advisory_xact_lock_shared({CATALOG_LOCK})".encode()
+_BEGIN_EXCLUSIVE = f"BEGIN; SELECT pg_advisory_xact_lock({CATALOG_LOCK})".encode()
 
 _NUMBER = (
     "INSERT INTO counters (name, value) SELECT %(writer)s, %(number)s"
@@ -116,10 +122,10 @@ class PostgresConnection:
         self._planned_at = time.monotonic()
         self._db = self._connect()
 
-    def begin(self) -> None:
+    def begin(self, *, exclusive: bool = False) -> None:
         if self._db.closed:
             self._db = self._connect()
-        self._run(b"BEGIN")
+        self._run(_BEGIN_EXCLUSIVE if exclusive else _BEGIN, prepare=False)
 
     def commit(self, announcing: str = "") -> None:
         self._number = max(self._number + 1, time.time_ns() // 1_000)
@@ -180,6 +186,10 @@ class PostgresConnection:
                 raise
             self._db = self._connect()
             return self._run(query, values)
+        except LockNotAvailable as error:
+            if query.endswith(b"NOWAIT"):
+                raise Contended from error
+            raise
         except psycopg.DataError as error:
             if "\\u0000" in str(error) or "NUL" in str(error):
                 raise Invalid("a name or a label holds the character NUL", code="nul") from None
@@ -191,9 +201,9 @@ class PostgresConnection:
             self._run(b"DISCARD PLANS")
             self._planned_at = time.monotonic()
 
-    def _run(self, query: bytes | str, values: Any = None) -> psycopg.Cursor[Row]:
+    def _run(self, query: bytes | str, values: Any = None, *, prepare: bool | None = None) -> psycopg.Cursor[Row]:
         try:
-            return self._db.execute(query, values)
+            return self._db.execute(query, values, prepare=prepare)
         except psycopg.Error as error:
             if self._is_over(error):
                 self._db.close()

@@ -7,11 +7,12 @@ import re
 import psycopg
 from psycopg import errors
 
+from stdworker.engine.store.contract import Contended
 from stdworker.engine.store.postgres_connection import STATEMENT_SECONDS, ConnectionLost
 from stdworker.errors import StoreError, StoreUnavailable
 
 _MISSING_DATABASE = re.compile('database "[^"]*" does not exist')
-_RACES = (errors.SerializationFailure, errors.DeadlockDetected, errors.UniqueViolation, ConnectionLost)
+_RACES = (errors.SerializationFailure, errors.DeadlockDetected, errors.UniqueViolation, ConnectionLost, Contended)
 
 
 def is_retryable(error: BaseException) -> bool:

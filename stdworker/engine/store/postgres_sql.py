@@ -28,8 +28,8 @@ class _Spelling:
         elements = f"jsonb_array_elements_text(CAST(:{parameter} AS jsonb)) AS j(value)"
         return f"(SELECT {column} FROM {elements}) AS {parameter}"
 
-    def lock(self, alias: str, *, skip: bool) -> str:
-        return f"FOR UPDATE OF {alias}" + (" SKIP LOCKED" if skip else "")
+    def lock(self, alias: str, otherwise: str = "") -> str:
+        return f"FOR UPDATE OF {alias} {otherwise}".rstrip()
 
 
 @functools.lru_cache(maxsize=1024)

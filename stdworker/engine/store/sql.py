@@ -4,7 +4,8 @@ A statement is written once, with `:name` parameters and these words, which each
 
 - `ROWS(id int, note text)`: the JSON parameter `:rows`, an array of arrays, as a table of typed columns
 - `IDS(name)`, `NAMES(name)`: the JSON parameter `:name`, an array of integers or of strings, as a subquery
-- `LOCK(alias)`, `LOCK_SKIP(alias)`: hold the rows that were read until the transaction ends
+- `LOCK(alias)`: hold the rows that were read until the transaction ends; those that others hold are waited for,
+  left out by `LOCK_SKIP`, and no rows for `LOCK_NOW`, which raises `Contended`
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ import orjson
 
 from stdworker.engine.store import schema
 
-_WORD = re.compile(r"\b(ROWS|IDS|NAMES|LOCK_SKIP|LOCK)\(([^()]*)\)")
+_WORD = re.compile(r"\b(ROWS|IDS|NAMES|LOCK_SKIP|LOCK_NOW|LOCK)\(([^()]*)\)")
 _TYPES = {"BIGINT": "int", "INTEGER": "int", "SMALLINT": "int", "BOOLEAN": "bool", "FLOAT": "real", "TEXT": "text"}
 
 
@@ -31,7 +32,7 @@ class Spelling(Protocol):
 
     def names(self, parameter: str) -> str: ...
 
-    def lock(self, alias: str, *, skip: bool) -> str: ...
+    def lock(self, alias: str, otherwise: str = "") -> str: ...
 
 
 def spell(statement: str, spelling: Spelling) -> str:
@@ -40,8 +41,9 @@ def spell(statement: str, spelling: Spelling) -> str:
         "ROWS": lambda text: spelling.rows([_column(part) for part in text.split(",")]),
         "IDS": spelling.ids,
         "NAMES": spelling.names,
-        "LOCK": lambda alias: spelling.lock(alias, skip=False),
-        "LOCK_SKIP": lambda alias: spelling.lock(alias, skip=True),
+        "LOCK": spelling.lock,
+        "LOCK_SKIP": lambda alias: spelling.lock(alias, "SKIP LOCKED"),
+        "LOCK_NOW": lambda alias: spelling.lock(alias, "NOWAIT"),
     }
     return _WORD.sub(lambda match: words[match[1]](match[2]), statement)
 

@@ -41,7 +41,7 @@ class _Spelling:
 
     names = ids
 
-    def lock(self, alias: str, *, skip: bool) -> str:
+    def lock(self, alias: str, otherwise: str = "") -> str:
         return ""  # a writer is alone
 
 
@@ -79,7 +79,8 @@ class SqliteConnection:
         self._path = path.absolute()
         self._file = _identity(self._path)
 
-    def begin(self) -> None:
+    def begin(self, *, exclusive: bool = False) -> None:
+        """A writer is alone in any case."""
         if _identity(self._path) != self._file:
             raise sqlite_failures.moved(self._path)
         self._db.execute("BEGIN IMMEDIATE")

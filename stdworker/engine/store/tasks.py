@@ -18,6 +18,7 @@ _CLAIM = (
 _TASK = selected("q", TASK_COLUMNS)
 
 _LOCK = f"SELECT {_TASK} FROM queue q WHERE q.id IN (SELECT * FROM IDS(ids)) ORDER BY q.id LOCK(q)"
+_LOCK_NOW = _LOCK.replace("LOCK(", "LOCK_NOW(")
 _READ = f"SELECT {_TASK} FROM queue q WHERE q.id IN (SELECT * FROM IDS(ids))"
 _AHEAD = (
     "SELECT count(*) FROM (SELECT 1 FROM queue WHERE kind = :kind AND kind_version = :version AND claimed_by IS NULL"
@@ -69,8 +70,8 @@ _POSTPONE = "UPDATE queue SET position = :position WHERE id IN (SELECT * FROM ID
 _HOLD = "UPDATE queue SET held = true WHERE id IN (SELECT * FROM IDS(ids))"
 _PROGRESS = update("queue", ("id", "progress", "progress_message"))
 _VOID = (
-    "UPDATE queue SET void_told = true WHERE claimed_by = :broker AND superseded IS NOT NULL AND NOT void_told"
-    " RETURNING token, epoch, superseded"
+    "UPDATE queue SET void_told = true WHERE id IN (SELECT q.id FROM queue q WHERE q.claimed_by = :broker"
+    " AND q.superseded IS NOT NULL AND NOT q.void_told ORDER BY q.id LOCK(q)) RETURNING token, epoch, superseded"
 )
 _LEASES = "SELECT id, token, epoch, heartbeat_at FROM queue WHERE claimed_by IS NOT NULL"
 
@@ -136,8 +137,9 @@ class LeaseRow(NamedTuple):
     heartbeat_at: int
 
 
-def lock(db: Connection, ids: Collection[int]) -> list[TaskRow]:
-    return [TaskRow(*row) for row in db.fetch(_LOCK, ids=sorted(ids))] if ids else []
+def lock(db: Connection, ids: Collection[int], *, wait: bool = True) -> list[TaskRow]:
+    """Those of the rows that are there, held; without `wait` it raises Contended when others hold one."""
+    return [TaskRow(*row) for row in db.fetch(_LOCK if wait else _LOCK_NOW, ids=sorted(ids))] if ids else []
 
 
 def read(db: Connection, ids: Collection[int]) -> list[TaskRow]:

@@ -5,6 +5,7 @@ import itertools
 import pytest
 
 from stdworker.engine.reconcile import state
+from stdworker.engine.reconcile.closing import Closing
 from stdworker.engine.store import catalog, edges, events, lists, nodes, revisions, tasks
 from stdworker.engine.store.records import ResourceFilter
 from stdworker.engine.store.rows import (
@@ -209,13 +210,21 @@ def test_what_blocks_a_removal_is_a_child_or_a_dependent_that_is_deleted_too(db)
 
 
 def test_rechecks_come_gates_first_and_bounded_until_they_are_done(db):
-    edges.recheck(db, [(edges.SOURCE, 1), (edges.GATE, 5), (edges.SOURCE, 1), (edges.REMOVAL, 2)])
+    edges.recheck(db, [(edges.GATE, 5), (edges.REMOVAL, 2)])
     edges.save(db, [EdgeRow(7, 1, 9), EdgeRow(8, 1, 9)])
-    edges.recheck_dependents(db, [1])
+    edges.recheck(db, [(edges.SOURCE, 1)], dependents_of=[1])
     first = [(edges.GATE, 5), (edges.GATE, 7), (edges.GATE, 8)]
     assert edges.take_rechecks(db, 3) == edges.take_rechecks(db, 3) == first
     edges.end_rechecks(db, first)
     assert edges.take_rechecks(db, 9) == [(edges.SOURCE, 1), (edges.REMOVAL, 2)]
+
+
+def test_a_recheck_that_is_asked_for_again_while_it_is_done_stays(db):
+    edges.save(db, [EdgeRow(7, 1, 9), EdgeRow(8, 2, 9)])
+    asked = [(edges.GATE, 7), (edges.GATE, 8), (edges.SOURCE, 1)]
+    edges.recheck(db, asked)
+    Closing(rechecks={(edges.SOURCE, 1)}, rechecked={*asked}).write(db)
+    assert edges.take_rechecks(db, 9) == [(edges.GATE, 7), (edges.SOURCE, 1)]
 
 
 def test_events_have_a_sequence_without_gaps_and_the_oldest_are_pruned(db):
@@ -271,12 +280,21 @@ def test_counts_of_phases_add_up(db):
 def test_a_sweep_moves_on_and_ends(db):
     catalog.start_sweep(db, "pair:leaf@1")
     assert catalog.next_sweep(db) == ("pair:leaf@1", 0)
-    catalog.move_sweep(db, "pair:leaf@1", 500)
+    catalog.move_sweep(db, "pair:leaf@1", 0, 500)
     assert catalog.next_sweep(db) == ("pair:leaf@1", 500)
     catalog.start_sweep(db, "pair:leaf@1")
     assert catalog.next_sweep(db) == ("pair:leaf@1", 0)
-    catalog.move_sweep(db, "pair:leaf@1", None)
+    catalog.move_sweep(db, "pair:leaf@1", 0, None)
     assert catalog.next_sweep(db) is None
+
+
+@pytest.mark.parametrize("end", [1_000, None])
+def test_a_sweep_that_is_asked_for_anew_begins_again_however_far_it_had_come(db, end):
+    catalog.start_sweep(db, "pair:leaf@1")
+    catalog.move_sweep(db, "pair:leaf@1", 0, 500)
+    catalog.start_sweep(db, "pair:leaf@1")
+    catalog.move_sweep(db, "pair:leaf@1", 500, end)
+    assert catalog.next_sweep(db) == ("pair:leaf@1", 0)
 
 
 def test_a_reader_sees_the_task_of_a_resource_that_counts_now(db):

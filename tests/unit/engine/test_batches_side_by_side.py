@@ -41,7 +41,7 @@ def test_a_batch_takes_what_all_want_after_all_that_its_verbs_lock(world, eventu
         Call(verbs.SETTLE, settled, 1, None),
         Call(verbs.DECLARE, ("me", [ApplyDocument("leaf", 1, "edited", RawJson(b'{"n": 2}'))]), 1, None),
     ]
-    running = threading.Thread(target=world.engine._batcher._try, args=[ours, batch])
+    running = threading.Thread(target=world.engine._batcher._transact, args=[ours, batch])
     running.start()
     eventually(lambda: watcher.fetch(WAITS) == [(1,)])
 
