@@ -12,8 +12,15 @@ from stdworker.engine.reconcile import Engine
 from stdworker.errors import StoreUnavailable
 
 
-def _engine_threads() -> set[str]:
-    return {thread.name for thread in threading.enumerate() if thread.name.startswith("engine-")}
+END_SECONDS = 30.0
+
+
+def _threads_that_stay() -> set[str]:
+    """An end waits within a bound, beyond which the threads end by themselves."""
+    found = [thread for thread in threading.enumerate() if thread.name.startswith("engine-")]
+    for thread in found:
+        thread.join(END_SECONDS)
+    return {thread.name for thread in found if thread.is_alive()}
 
 
 @pytest.mark.postgres
@@ -25,4 +32,4 @@ def test_an_engine_that_gets_too_few_connections_says_so_and_leaves_nothing_open
         admin.execute(f"GRANT ALL ON SCHEMA public TO {role}")
         with pytest.raises(StoreUnavailable, match="too many connections"):
             asyncio.run(Engine.open(url.replace("postgres@", f"{role}@")))
-    assert not _engine_threads()
+    assert not _threads_that_stay()
