@@ -11,7 +11,6 @@ import pytest
 from stdworker.engine.reconcile import Engine
 from stdworker.errors import StoreUnavailable
 
-
 END_SECONDS = 30.0
 
 
