@@ -170,7 +170,7 @@ def check_emitted(uow: UnitOfWork, owner: Node, emitted: Sequence[ProviderConfig
         except JsonError as error:
             problems.append(f"the config {config.name} can't be stored: {error}")
         pairs[config.name] = pair
-    others = [row for row in catalog.configs_named(uow.db, pairs, hold=True) if row.owner_id != owner.id]
+    others = [row for row in catalog.configs_named(uow.db, pairs) if row.owner_id != owner.id]
     problems += [f"the config {row.name} exists and is not owned by {owner.ref}" for row in others if row.wanted]
     if problems:
         raise Rejected("InvalidConfigs", problems)

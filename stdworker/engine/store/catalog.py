@@ -28,7 +28,15 @@ _SAVE_CONFIG = (
     " spec = excluded.spec, bundle = excluded.bundle, owner_id = excluded.owner_id, revision = excluded.revision,"
     " updated_at = excluded.updated_at, labels = excluded.labels, wanted = excluded.wanted"
 )
-_UNWANT = "UPDATE provider_configs SET wanted = false WHERE name IN (SELECT * FROM NAMES(names))"
+_HOLD = (
+    "SELECT c.name FROM provider_configs c WHERE c.name IN (SELECT * FROM NAMES(names)"
+    " UNION SELECT o.name FROM provider_configs o WHERE o.owner_id IN (SELECT * FROM IDS(owners)))"
+    " ORDER BY c.name LOCK(c)"
+)
+_UNWANT = (
+    "UPDATE provider_configs SET wanted = false WHERE name IN (SELECT c.name FROM provider_configs c"
+    " WHERE c.name IN (SELECT * FROM NAMES(names)) ORDER BY c.name LOCK(c))"
+)
 _FORSAKE = (
     "UPDATE provider_configs SET wanted = false, owner_id = NULL WHERE name IN (SELECT c.name FROM provider_configs c"
     " WHERE c.owner_id IN (SELECT * FROM IDS(owners)) ORDER BY c.name LOCK(c)) RETURNING name"
@@ -159,10 +167,13 @@ def config(db: Connection, name: str) -> ConfigRow | None:
     return found[0] if found else None
 
 
-def configs_named(db: Connection, names: Collection[str], *, hold: bool = False) -> list[ConfigRow]:
-    """`hold`: until the transaction ends, for who is about to take or to change them."""
-    where = "c.name IN (SELECT * FROM NAMES(names))" + (" ORDER BY c.name LOCK(c)" if hold else "")
-    return _configs(db, where, names=sorted(names)) if names else []
+def configs_named(db: Connection, names: Collection[str]) -> list[ConfigRow]:
+    return _configs(db, "c.name IN (SELECT * FROM NAMES(names))", names=sorted(names)) if names else []
+
+
+def hold_configs(db: Connection, names: Collection[str], owners: Collection[int]) -> None:
+    """Lock those of these names and those that some resources own, in one order, before any of them is read."""
+    db.run(_HOLD, names=sorted(names), owners=sorted(owners))
 
 
 def configs_owned(db: Connection, owner_id: int) -> list[ConfigRow]:

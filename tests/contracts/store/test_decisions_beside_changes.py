@@ -163,3 +163,22 @@ def test_of_two_that_take_what_a_composite_left_behind_at_once_one_has_it(engine
     connection.commit()
     assert settled.ended() == [[True]]
     assert connection.fetch("SELECT owner_id FROM provider_configs") == [(99,)]
+
+
+def test_configs_of_all_composers_of_a_batch_are_held_in_one_order(engine, connection, beside):
+    """The first of two in a batch emits what comes last, and both emit what is another's."""
+    engine(verbs.PUBLISH_KIND, publishing(LEAF))
+    engine(verbs.APPLY, ("ada", [ApplyDocument("group", 1, name) for name in "ab"]))
+    [claims] = engine(verbs.CLAIM, ("broker", [Want(GROUP, 2, "worker")]))
+    emitted = [Outcome(configs=[ProviderConfigSpec(name, "leaf", 1)]) for name in ("y", "x")]
+    results = [Settlement(c.lease, Stage.COMPOSE, outcome) for c, outcome in zip(claims, emitted, strict=True)]
+    connection.begin()
+    for name in "xy":
+        catalog.add_config(connection, ConfigRow(name, "leaf", 1, False, None, None, 99, 1, 0, 0))
+    connection.commit()
+    connection.begin()
+    catalog.hold_configs(connection, ["x"], [])
+    settled = beside(lambda db: engine(verbs.SETTLE, results, on=db))
+    catalog.hold_configs(connection, ["y"], [])
+    connection.commit()
+    assert settled.ended() == [[True, True]]
