@@ -269,6 +269,40 @@ def serve(tmp_path: Path) -> Iterator[Callable[..., ServeProcess]]:
         server.kill()
 
 
+class Disk:
+    """A small file system, and a file that takes what is left of it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.ballast = folder / "ballast"
+
+    def fill(self) -> None:
+        with self.ballast.open("wb", buffering=0) as file, contextlib.suppress(OSError):
+            while True:
+                file.write(b"\0" * 65_536)
+
+    def free(self) -> None:
+        self.ballast.unlink()
+
+
+@pytest.fixture
+def make_disk(tmp_path: Path) -> Iterator[Callable[[int], Disk]]:
+    """Mounts a disk of so many MiB, which takes root; the test is skipped where that is refused."""
+    folder = tmp_path / "disk"
+
+    def mount(size_mib: int) -> Disk:
+        folder.mkdir()
+        command = ["mount", "-t", "tmpfs", "-o", f"size={size_mib}m", "tmpfs", str(folder)]
+        mounted = subprocess.run(command, capture_output=True, text=True, check=False)
+        if mounted.returncode:
+            pytest.skip(f"NOT TESTED: a full disk can't be made here, mounting is refused: {mounted.stderr.strip()}")
+        return Disk(folder)
+
+    yield mount
+    if folder.is_mount():
+        subprocess.run(["umount", "--lazy", str(folder)], check=True)
+
+
 # ---- Postgres ----
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import subprocess
 import sys
@@ -33,32 +32,9 @@ def anyio_backend():
     return "asyncio"
 
 
-class Disk:
-    """A small file system, and a file that takes what is left of it."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.ballast = folder / "ballast"
-
-    def fill(self) -> None:
-        with self.ballast.open("wb", buffering=0) as file, contextlib.suppress(OSError):
-            while True:
-                file.write(b"\0" * 65_536)
-
-    def free(self) -> None:
-        self.ballast.unlink()
-
-
 @pytest.fixture
-def disk(tmp_path):
-    folder = tmp_path / "disk"
-    folder.mkdir()
-    command = ["mount", "-t", "tmpfs", "-o", f"size={DISK_MIB}m", "tmpfs", str(folder)]
-    mounted = subprocess.run(command, capture_output=True, text=True, check=False)
-    if mounted.returncode:
-        pytest.skip(f"a full disk can't be made here, mounting a small one is refused: {mounted.stderr.strip()}")
-    yield Disk(folder)
-    subprocess.run(["umount", "--lazy", str(folder)], check=True)
+def disk(make_disk):
+    return make_disk(DISK_MIB)
 
 
 def api(engine):

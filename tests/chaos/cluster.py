@@ -72,6 +72,22 @@ for line in sys.stdin:
     print(json.dumps({"id": r["id"], **said}), flush=True)
 """
 
+# Before an engine reads its first line: its wall clock is as many seconds ahead as a file says.
+CLOCK = """
+import os, time
+real = time.time_ns
+
+def ahead_ns():
+    try:
+        with open(os.environ["CLOCK"]) as file:
+            return int(file.read() or 0) * 10**9
+    except OSError:
+        return 0
+
+time.time_ns = lambda: real() + ahead_ns()
+time.time = lambda: time.time_ns() / 10**9
+"""
+
 MAKE = {"name": "make", "trigger": "specChange", "emits": ["status", "conditions"]}
 DROP = {"name": "drop", "trigger": "deleteRequested", "emits": ["finalizer"], "finalizer": "drop"}
 PLAN = {"name": "plan", "trigger": "specChange", "emits": ["children", "edges", "status"]}
@@ -139,6 +155,8 @@ class Cluster:
         self.programs = folder / "programs"
         self.programs.mkdir()
         self.journal.touch()
+        (folder / "clock").mkdir()
+        (folder / "clock" / "sitecustomize.py").write_text(CLOCK)
         self.engines: list[Member] = []
         self.workers: list[Member] = []
         self.to_brokers: list[Proxy] = []
@@ -155,6 +173,8 @@ class Cluster:
             **SETTINGS,
             "PATH": os.environ["PATH"],
             "HOME": str(self.folder),
+            "PYTHONPATH": str(self.folder / "clock"),
+            "CLOCK": str(self._clock(f"engine-{number}")),
             "DATABASE_URL": self._through_a_proxy(database_url),
             "LISTEN_ADDR": f"127.0.0.1:{rest}",
             "BROKER_ADDR_LISTEN": f"127.0.0.1:{broker}",
@@ -171,6 +191,13 @@ class Cluster:
         self.engines.append(engine)
         self.workers.append(worker)
         self._clients.append(httpx.Client(base_url=f"http://127.0.0.1:{rest}/api/v1", timeout=REQUEST_SECONDS))
+
+    def set_clock(self, engine: Member, ahead_seconds: int) -> None:
+        """From now on the wall clock of that engine is so far ahead of the machine's."""
+        self._clock(engine.name).write_text(str(ahead_seconds))
+
+    def _clock(self, engine: str) -> Path:
+        return self.folder / "clock" / engine
 
     def _through_a_proxy(self, url: str) -> str:
         if url.startswith("sqlite"):

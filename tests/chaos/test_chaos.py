@@ -17,9 +17,11 @@ from contextlib import contextmanager
 
 import pytest
 
+from stdworker.testing.postgres import PostgresServer
 from tests.chaos.cluster import LEAVES, SHELF, Cluster
 from tests.chaos.inspector import Inspector
 from tests.chaos.proxy import Proxy
+from tests.conftest import Disk
 
 SEED = int(os.environ.get("CHAOS_SEED", "1"))
 SECONDS = float(os.environ.get("CHAOS_SECONDS", "0"))
@@ -29,6 +31,8 @@ CONVERGE_SECONDS_MAX = 240
 PAUSE_SECONDS = 0.2, 0.8
 STANDSTILL_SECONDS = 0.5, 5.5  # some longer than leases live
 SLOW_SECONDS = 0.05
+HOUR_SECONDS = 3_600
+DISK_MIB = 384
 EDITED, DELETED = 8, 2
 
 pytestmark = pytest.mark.slow
@@ -37,10 +41,13 @@ pytestmark = pytest.mark.slow
 class Chaos:
     """Breaks a cluster, and plays the people who use it meanwhile."""
 
-    def __init__(self, cluster: Cluster, dice: random.Random, database: object | None) -> None:
+    def __init__(
+        self, cluster: Cluster, dice: random.Random, database: PostgresServer | None, disk: Disk | None
+    ) -> None:
         self.cluster = cluster
         self.dice = dice
         self.database = database
+        self.disk = disk
         self.wanted = {f"s{number}": 0 for number in range(STACKS)}
         self.edits = 0
         self._began = time.monotonic()
@@ -132,6 +139,22 @@ class Chaos:
         self.tell(f"the network {where} is {how}")
         return proxy
 
+    def set_a_clock(self) -> None:
+        """An hour forward or back, and right again."""
+        engine, ahead_seconds = self.dice.choice(self.cluster.engines), self.dice.choice((HOUR_SECONDS, -HOUR_SECONDS))
+        self.tell(f"the clock of {engine.name} is set {ahead_seconds:+} s")
+        self.cluster.set_clock(engine, ahead_seconds)
+        self.pause(*STANDSTILL_SECONDS)
+        self.tell(f"the clock of {engine.name} is set right")
+        self.cluster.set_clock(engine, 0)
+
+    def fill_the_disk(self) -> None:
+        self.tell("the disk is full")
+        self.disk.fill()
+        self.pause(*STANDSTILL_SECONDS)
+        self.tell("the disk has room again")
+        self.disk.free()
+
     def crash_the_database(self) -> None:
         self.tell("the database crashes")
         self.database.restart()
@@ -145,8 +168,10 @@ class Chaos:
         """Each accident once, and again and again until the time is over; people edit before each."""
         accidents: list[Callable[[], None]] = [
             *(self.delete, self.kill, self.kill, self.kill_a_program, self.stand_still, self.restart),
-            *(self.cut_a_network, self.half_open_a_network, self.slow_a_network),
+            *(self.cut_a_network, self.half_open_a_network, self.slow_a_network, self.set_a_clock),
         ]
+        if self.disk is not None:
+            accidents.append(self.fill_the_disk)
         if self.database is not None:
             accidents += [self.crash_the_database, self.freeze_the_database]
         if seconds:
@@ -167,6 +192,15 @@ class Chaos:
 
     def tell(self, what: str) -> None:
         print(f"{time.monotonic() - self._began:6.1f}s {what}", flush=True)
+
+
+def small_disk(make_disk: Callable[[int], Disk]) -> Disk | None:
+    """None, and that loudly, where it can't be made: all the rest can be broken all the same."""
+    try:
+        return make_disk(DISK_MIB)
+    except pytest.skip.Exception as refused:
+        print(refused)
+        return None
 
 
 @contextmanager
@@ -192,11 +226,13 @@ def closing(cluster: Cluster) -> Iterator[Cluster]:
 def test_whatever_breaks_everything_is_applied_once_and_comes_to_rest(store, tmp_path, request):
     print(f"\nCHAOS_SEED={SEED} CHAOS_SECONDS={SECONDS:g} CHAOS_STACKS={STACKS} on {store}")
     database = request.getfixturevalue("own_postgres") if store == "postgres" else None
-    url = database.create_database() if database else f"sqlite:///{tmp_path}/converge.db"
+    disk = None if database else small_disk(request.getfixturevalue("make_disk"))
+    folder = disk.folder if disk else tmp_path
+    url = database.create_database() if database else f"sqlite:///{folder}/converge.db"
     cluster = Cluster(tmp_path, url, engines=2 if database else 1)
     with closing(cluster):
         cluster.start()
-        chaos = Chaos(cluster, random.Random(SEED), database)
+        chaos = Chaos(cluster, random.Random(SEED), database, disk)
         with inspected(url) as inspector:
             chaos.apply(*chaos.wanted)
             chaos.go_on(SECONDS)

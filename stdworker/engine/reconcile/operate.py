@@ -118,7 +118,7 @@ def admit(uow: UnitOfWork, found: Sequence[Ready]) -> tuple[list[Ready], dict[in
     busy = {resource_of(id) for id in taken} | {resource_of(id) for id in waiting if id in starting}
     if busy:
         position = uow.position(delay_ms=PUT_OFF_MS)
-        tasks.postpone(uow.db, [task_id(resource, OPERATE) for resource in busy], position)
+        tasks.put_at(uow.db, [task_id(resource, OPERATE) for resource in busy], position)
     begun = _begin(uow, [ready for ready in asked if ready.resource_id not in busy])
     if begun:
         tasks.hold(uow.db, [id for id in waiting if task_id(resource_of(id), OPERATE) in begun])

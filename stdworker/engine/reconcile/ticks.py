@@ -7,7 +7,7 @@ import contextlib
 import logging
 from collections.abc import Awaitable, Callable
 
-from stdworker.engine.reconcile import due, upkeep, verbs
+from stdworker.engine.reconcile import due, hasten, upkeep, verbs
 from stdworker.engine.reconcile.batcher import Batcher
 from stdworker.engine.reconcile.clock import Clock
 from stdworker.engine.reconcile.reading import Readers
@@ -21,6 +21,7 @@ log = logging.getLogger(__name__)
 
 DUE_SECONDS = 0.25
 FOLLOW_SECONDS = 5.0
+HASTEN_SECONDS = 10.0
 PROBE_SECONDS = 1.0
 PRUNE_SECONDS = 60.0
 CHECKPOINT_SECONDS = 0.5
@@ -84,7 +85,7 @@ class Ticks:
     async def run(self) -> None:
         """Repeat every tick until `stop`, or cancelled."""
         async with asyncio.TaskGroup() as group:
-            for tick in (self.follow, self.look, self.probe, self.reap, self.prune, self.checkpoint):
+            for tick in (self.follow, self.look, self.hasten, self.probe, self.reap, self.prune, self.checkpoint):
                 group.create_task(self._repeat(tick))
 
     def stop(self) -> None:
@@ -113,6 +114,14 @@ class Ticks:
         if found.expired:
             await self.expire()
         return DUE_SECONDS
+
+    async def hasten(self) -> float:
+        """What a clock that was ahead of ours has put off: this one's before it was set right, or another engine's."""
+        now_ms, cap_seconds = self._clock.now_ms(), self._batcher.options.retry_cap_seconds
+        if await self._readers.read(hasten.is_due, now_ms, cap_seconds):
+            hastened = await self._batcher.call(verbs.HASTEN, None)
+            log.warning("%d tasks were queued by a clock that is ahead of this one, and run now", hastened)
+        return HASTEN_SECONDS
 
     async def reap(self) -> float:
         """Take back the leases that nobody attested for the liveness window."""

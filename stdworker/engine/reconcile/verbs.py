@@ -12,6 +12,7 @@ from stdworker.engine.reconcile import (
     bindings,
     configs,
     deliver,
+    hasten,
     leases,
     operate,
     orphans,
@@ -104,6 +105,10 @@ def _prune(uow: UnitOfWork, calls: list[Any]) -> list[int]:
     return pruned
 
 
+def _hasten(uow: UnitOfWork, calls: list[Any]) -> list[int]:
+    return [hasten.hasten(uow) for _ in calls]
+
+
 def _identify(uow: UnitOfWork, calls: list[Any]) -> list[None]:
     for identity in calls:
         catalog.identify(uow.db, identity)
@@ -166,6 +171,7 @@ REAP = Verb("reap", lambda uow, calls: [leases.reap(uow, silent) for silent in c
 REPORT_MEMBER = Verb("report member", _report_member, alone=True)
 REMOVE_MEMBER = Verb("remove member", _remove_member, alone=True)
 EXPIRE = Verb("expire orphans", _once(orphans.expire), alone=True)
+HASTEN = Verb("hasten", _hasten, alone=True)
 RESYNC = Verb("resync", _once(resync.run_due), alone=True, in_turn=True)
 PRUNE = Verb("prune", _prune, alone=True)
 IDENTIFY = Verb("identify", _identify, alone=True)

@@ -50,6 +50,10 @@ _NEXT = (
     " AND q.kind_version = r.version AND q.claimed_by IS NULL AND NOT q.held AND q.position > :after"
     " ORDER BY q.position LIMIT 1) AS position FROM ROWS(kind text, version int) r) AS first"
 )
+_LATER = (
+    "SELECT q.id FROM queue q WHERE q.kind = :kind AND q.kind_version = :version AND q.claimed_by IS NULL"
+    " AND NOT q.held AND q.position > :after ORDER BY q.position LIMIT :limit"
+)
 _INFLIGHT = (
     "SELECT count(*) FROM queue WHERE kind = :kind AND kind_version = :version AND claimed_by IS NOT NULL"
     f" AND id % {ROWS_PER_RESOURCE} <> {REACT}"
@@ -66,7 +70,7 @@ _HELD = (
 )
 _THERE = "SELECT q.id FROM queue q WHERE q.id IN (SELECT * FROM IDS(ids))"
 _UNCLAIMED = f"{_THERE} AND q.claimed_by IS NULL ORDER BY q.id LOCK_SKIP(q)"
-_POSTPONE = "UPDATE queue SET position = :position WHERE id IN (SELECT * FROM IDS(ids))"
+_PUT_AT = "UPDATE queue SET position = :position WHERE id IN (SELECT * FROM IDS(ids))"
 _HOLD = "UPDATE queue SET held = true WHERE id IN (SELECT * FROM IDS(ids))"
 _PROGRESS = update("queue", ("id", "progress", "progress_message"))
 _VOID = (
@@ -182,6 +186,11 @@ def next_position(db: Connection, pairs: Collection[KindVersion], after: int) ->
     return position
 
 
+def later(db: Connection, pair: KindVersion, after: int, limit: int) -> list[int]:
+    """The first tasks of a pair that may run only after a position."""
+    return [row[0] for row in db.fetch(_LATER, **pair._asdict(), after=after, limit=limit)]
+
+
 def inflight(db: Connection, pair: KindVersion) -> int:
     """How many tasks of the pair, deliveries aside, are leased; holds the pair, so that the count stays exact."""
     db.fetch("SELECT 1 FROM kinds k WHERE k.kind = :kind AND k.kind_version = :version LOCK(k)", **pair._asdict())
@@ -204,8 +213,9 @@ def free(db: Connection, ids: Collection[int]) -> tuple[list[int], list[int]]:
     return sorted(waiting), sorted(there - waiting)
 
 
-def postpone(db: Connection, ids: Collection[int], position: int) -> None:
-    db.run(_POSTPONE, ids=sorted(ids), position=position)
+def put_at(db: Connection, ids: Collection[int], position: int) -> None:
+    """Let these rows run from that position on."""
+    db.run(_PUT_AT, ids=sorted(ids), position=position)
 
 
 def hold(db: Connection, ids: Collection[int]) -> None:
