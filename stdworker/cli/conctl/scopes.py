@@ -15,6 +15,7 @@ from stdworker.model.json_text import loads, members
 
 APP = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}")
 _LIKE_OURS = ("kind_version", "spec", "default_config")  # a document with one of these is meant for us
+_BEGINNINGS = {"type", "kind", "name", "labels", "description"}  # and one with nothing else may have been cut off
 
 
 @dataclass(slots=True)
@@ -96,17 +97,31 @@ def _read_file(tree: Tree, path: Path, app: str | None) -> None:
     if path.exists() and not path.is_file():  # a pipe would be waited for
         raise ConfigError(f"{path} is not a file")
     text = read(path)
+    if not text.strip():
+        raise ConfigError(f"{path} is empty", hint="remove it, if what it declared is to go")
     for number, document in enumerate(parse_documents(text, str(path))):
+        _refuse_cut_off(document)
         if _is_foreign(document):
             tree.foreign.append(document.where)
         else:
             tree.items += [(item, app) for item in sourced(items(document), Source(text, str(path), number))]
 
 
+def _refuse_cut_off(document: Document) -> None:
+    """What a file declared whose end is missing must not look as if it were gone."""
+    told = members(document.raw)
+    if told is None:
+        raise ConfigError(f"{document.where}: expected an object, got {bytes(document.raw[:40]).decode()}")
+    if not type_of(told) and told.keys() <= _BEGINNINGS:
+        found = f"has only {' and '.join(told)}" if told else "has no members"
+        hint = "a resource has kind, kind_version, name and spec; move what isn't ours out of the folder"
+        raise ConfigError(f"{document.where} {found}: is its end missing?", hint=hint)
+
+
 def _is_foreign(document: Document) -> bool:
     """Neither one of ours nor one that was meant to be: what is only misspelt must not look as if it were gone."""
-    told = members(document.raw)
-    if told is None or "apiVersion" in told:
+    told = members(document.raw) or {}
+    if "apiVersion" in told:
         return True
     return not type_of(told) and not any(name in told for name in _LIKE_OURS)
 

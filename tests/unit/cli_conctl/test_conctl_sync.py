@@ -326,7 +326,11 @@ def test_machines_are_told_in_one_document(conctl, estate):
 
 def test_what_is_not_ours_is_told_and_left_alone(conctl, estate):
     folder = estate(
-        {"converge.yaml": app("foreign"), "package.json": '{"name": "x"}', "p.yaml": "apiVersion: v1\nkind: Pod\n"}
+        {
+            "converge.yaml": app("foreign"),
+            "package.json": '{"name": "x", "private": true}',
+            "p.yaml": "apiVersion: v1\nkind: Pod\n",
+        }
     )
     done = sync(conctl, folder)
     assert done.exit_code == 0
@@ -337,6 +341,12 @@ def test_what_is_not_ours_is_told_and_left_alone(conctl, estate):
     ("texts", "told"),
     [
         ({"a.yaml": "knid: leaf\nkind_version: 1\nspec: {}\n"}, "a.yaml:1: no type"),
+        ({"a.yaml": ""}, "a.yaml is empty (remove it, if what it declared is to go)"),
+        ({"a.yaml": "kind: leaf\n"}, "a.yaml:1 has only kind: is its end missing?"),
+        ({"a.yaml": "name: a\n"}, "a.yaml:1 has only name: is its end missing?"),
+        ({"a.yaml": "kind: leaf\nlabels: {a: b}\n"}, "a.yaml:1 has only kind and labels: is its end missing?"),
+        ({"a.yaml": "{}\n"}, "a.yaml:1 has no members: is its end missing?"),
+        ({"a.yaml": "kin"}, 'a.yaml:1: expected an object, got "kin"'),
         (
             {"a.yaml": leaf("twice"), "b.yaml": leaf("twice")},
             "a.yaml:1 and {folder}/b.yaml:1 both declare the resource leaf/twice",
