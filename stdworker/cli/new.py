@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import difflib
 import json
+import re
 import shlex
 import shutil
 from collections.abc import Mapping
@@ -21,7 +22,9 @@ from stdworker.model.kind import KIND, KIND_RULE
 from stdworker.model.settings import WorkerSettings
 
 PLACEHOLDER = "greeter"
-TEST = f"test_{PLACEHOLDER}"
+README = "README.md"
+NAMED = re.compile(rf"\b(test_)?{PLACEHOLDER}\b")
+COMMENTED = re.compile(r"^(\S.*?) +# ", re.MULTILINE)  # a command of a README and what it is for
 YAML_WORDS = {"y", "n", "yes", "no", "on", "off", "true", "false", "null"}  # no texts to all readers of YAML
 DEFAULTS = WorkerSettings()
 TAKEN = {pair.kind for pair in (*DEFAULTS.stdio_kinds, *DEFAULTS.stdio_composer_kinds)}
@@ -122,11 +125,18 @@ def renamed(made: Mapping[str, str], name: str) -> dict[str, str]:
     in_yaml = name if is_text else json.dumps(name)
 
     def filled(text: str, own: str) -> str:
-        return text.replace(TEST, test).replace(PLACEHOLDER, own)
+        return NAMED.sub(lambda found: test if found[1] else own, text)
 
-    return {
+    done = {
         filled(path, name): filled(text, in_yaml if path.endswith(".yaml") else name) for path, text in made.items()
     }
+    return {**done, README: aligned(done[README])}
+
+
+def aligned(text: str) -> str:
+    """The same with the comments behind its commands in one column, however long the name became."""
+    width = max(len(command) for command in COMMENTED.findall(text))
+    return COMMENTED.sub(lambda found: f"{found[1]:{width}}   # ", text)
 
 
 def write(folder: Path, made: Mapping[str, str]) -> None:

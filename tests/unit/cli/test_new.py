@@ -87,6 +87,28 @@ def test_every_legal_kind_name_is_the_kind_of_its_files(made, name):
     assert os.access(folder / name, os.X_OK)
 
 
+@pytest.mark.parametrize("name", ["greeter", "mygreeter", "greeter2", "greeter-bash", "py-greeter", "greeter.greeter"])
+def test_a_name_with_that_of_the_template_in_it_is_written_once_and_whole(made, name):
+    other = re.sub("[a-z]", "z", name)  # as long, so the columns are the same
+    written, expected = (
+        {path.name: path.read_text() for path in made("bash", each).iterdir()} for each in (name, other)
+    )
+
+    for theirs, ours in ((other, name), (other.replace(".", "-"), name.replace(".", "-"))):
+        expected = {path.replace(theirs, ours): text.replace(theirs, ours) for path, text in expected.items()}
+    assert written == expected
+
+
+@pytest.mark.parametrize("name", ["a", "mygreeter", "x" * 63])
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_the_comments_of_the_readme_stand_in_one_column(made, language, name):
+    lines = (made(language, name) / "README.md").read_text().splitlines()
+    commented = [line.split("   # ")[0] for line in lines if "   # " in line]
+
+    assert len(commented) == (4 if LANGUAGES[language].is_compiled else 3)
+    assert {len(command) for command in commented} == {max(len(command.rstrip()) for command in commented)}
+
+
 def test_the_test_of_a_kind_with_a_dot_in_its_name_is_a_module_of_python(made):
     folder = made("bash", "dns.record")
 
