@@ -54,12 +54,13 @@ def sync(session: Session, folder: Path, prune: bool, dry_run: bool) -> None:
         try:
             run.apply()
             _tell_forgotten(run)
-            _prune(run, prune)
+            unpruned = _prune(run, prune)
         finally:
             results.show()
     if session.is_table:
         counts = ", ".join(f"{count} {result}" for result, count in results.counts.items())
-        click.echo(f"{'dry run: ' if dry_run else ''}{counts or 'nothing declared, nothing to do'}")
+        idle = f"nothing declared, nothing {'pruned' if unpruned else 'to do'}"
+        click.echo(f"{'dry run: ' if dry_run else ''}{counts or idle}")
     if run.failures:
         raise Failed(f"{run.failures} failed")
 
@@ -70,16 +71,20 @@ def _tell_forgotten(run: Sync) -> None:
         click.echo(f"{told} (put the file back, or see conctl list -A -l {APP_LABEL}={app})", err=True)
 
 
-def _prune(run: Sync, prune: bool) -> None:
+def _prune(run: Sync, prune: bool) -> int:
+    """How many things stay only because nobody asked to prune; each is named."""
     if run.failures:
         if prune:
             click.echo("nothing is pruned before everything is applied", err=True)
-        return
+        return 0
     left = run.left()
     if prune:
         run.prune(left)
-    elif left := [one for one in left if not one.is_going]:
-        click.echo(f"no longer declared: {_some([one.title for one in left])} (--prune deletes them)", err=True)
+        return 0
+    unpruned = [one for one in left if not (one.is_going or one.is_kept)]
+    for one in unpruned:
+        click.echo(f"{one.title} no longer declared (--prune deletes it)", err=True)
+    return len(unpruned)
 
 
 def _some(names: Sequence[str]) -> str:

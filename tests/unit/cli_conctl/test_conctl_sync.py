@@ -79,11 +79,24 @@ def test_what_is_no_longer_declared_is_named_and_only_pruned_when_asked(conctl, 
     sync(conctl, folder)
     estate({"b.yaml": None})
     told = sync(conctl, folder)
-    assert told.stderr == "no longer declared: resource leaf/goes (--prune deletes them)\n"
+    assert told.stderr == "resource leaf/goes no longer declared (--prune deletes it)\n"
     assert names(conctl, "named") == ["leaf/goes", "leaf/stays"]
     assert "resource leaf/goes pruned" in sync(conctl, folder, "--prune").stdout
     conctl("wait", "leaf/goes", "--for", "deleted")
     assert names(conctl, "named") == ["leaf/stays"]
+
+
+def test_all_that_would_be_pruned_is_named_and_a_folder_without_it_does_not_say_that_nothing_is_to_do(conctl, estate):
+    leaves = "---\n".join(leaf(f"many-{n:02}") for n in range(12))
+    kept = leaf("many-kept", 'labels: {converge.sh/prune: "false"}\n')
+    folder = estate({"converge.yaml": app("many"), "a.yaml": f"{leaves}---\n{kept}"})
+    sync(conctl, folder)
+    estate({"a.yaml": None})
+    told = sync(conctl, folder)
+    assert sorted(told.stderr.splitlines()) == [
+        f"resource leaf/many-{n:02} no longer declared (--prune deletes it)" for n in range(12)
+    ]
+    assert told.stdout == "nothing declared, nothing pruned\n"
 
 
 def test_an_emptied_folder_prunes_everything_of_its_app_of_every_type(conctl, estate):
