@@ -72,6 +72,8 @@ class Editing:
     name: str
     path: str
     notes: list[str] = field(default_factory=list)
+    why: str = "the text is empty"
+    """What keeps it from being stored."""
     is_refused: bool = False
     """The text as it is would be refused again."""
     unsaved: str = ""
@@ -116,7 +118,7 @@ class Editing:
         raise self.given_up()
 
     def given_up(self) -> Failed:
-        return Failed(f"not stored: {self.notes[0] if self.notes else 'the text is empty'}")
+        return Failed(f"not stored: {self.why}")
 
     def kept(self) -> str:
         """Where what was written is kept, as the end of a sentence; nothing if there is nothing to lose."""
@@ -127,6 +129,7 @@ class Editing:
         return f"\nwhat you wrote is in {file.name}"
 
     def refuse(self, why: str) -> None:
+        self.why = why
         self.notes, self.is_refused = [*why.splitlines(), "(leave the text as it is, or empty, to give up)"], True
 
     def open(self, text: str) -> str:
@@ -157,8 +160,9 @@ class Editing:
         now = self.look()
         changes = difflib.unified_diff(before.text.splitlines(), now.text.splitlines(), lineterm="", n=0)
         told = [line for line in changes if not line.startswith(("---", "+++", "@@"))]
+        self.why = f"{self.name} was changed meanwhile"
         told = [
-            f"{self.name} was changed meanwhile; what is stored from here replaces that (leave no text to give up):",
+            f"{self.why}; what is stored from here replaces that (leave no text to give up):",
             *told,
         ]
         self.notes, self.is_refused = told, False

@@ -115,6 +115,25 @@ def test_who_gives_up_finds_the_text_in_a_file(conctl, editor, kept):
     assert "size: big" in kept()[0]
 
 
+def test_who_gives_up_is_told_each_place_and_reason(conctl, editor):
+    declare(conctl, "reasons", size=1)
+    editor({"size: 1": "size: big"}, {})
+    assert conctl("edit", "leaf/reasons").stderr.splitlines()[:2] == [
+        "Error: not stored: the spec breaks the schema of leaf@1",
+        '  body/spec/size: "big" is not of type "number"',
+    ]
+
+
+def test_who_gives_up_over_what_somebody_changed_meanwhile_is_told_so(conctl, editor, raced):
+    declare(conctl, "yielded", size=1)
+    editor(
+        {"size: 1": "size: 2"},
+        {"kind: leaf\nkind_version: 1\nname: yielded\nlabels:\n  a: '1'\nspec:\n  size: 2\n": ""},
+    )
+    raced("yielded", size=5)
+    assert conctl("edit", "leaf/yielded").stderr.startswith("Error: not stored: leaf/yielded was changed meanwhile\n")
+
+
 def test_a_program_that_writes_nonsense_for_ever_is_given_up_on_with_what_it_wrote_last(
     conctl, tmp_path, monkeypatch, kept
 ):
