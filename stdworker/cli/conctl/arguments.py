@@ -156,7 +156,9 @@ def path_of(kind: str, name: str, version: int = 1) -> str:
         return f"/reactor-bindings/{_segment(name)}"
     if kind == DEAD_LETTER:
         if not (name.isascii() and name.isdigit()):
-            raise click.UsageError(f"{name!r} is not the number of a dead letter; conctl list deadletters shows them")
+            raise click.UsageError(
+                f"{name!r} is not a dead letter's id, a whole number; conctl list deadletters shows them"
+            )
         return f"/dead-letters/{name}"
     if kind == KIND:
         base, _, number = title_of(kind, name, version).partition("@")

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from stdworker.cli.conctl.arguments import Session, shared
+from stdworker.cli.conctl.arguments import DEAD_LETTER, Session, path_of, shared
 from stdworker.cli.conctl.output import age
 from stdworker.model.json_text import loads
 
@@ -49,13 +49,14 @@ def _versioned(kind: str, version: int | None) -> str:
 
 
 @click.command(epilog="Example: conctl retry 4711")
-@click.argument("ids", nargs=-1, required=True, type=click.IntRange(1), metavar="ID...")
+@click.argument("ids", nargs=-1, required=True, metavar="ID...")
 @shared
-def retry(session: Session, ids: tuple[int, ...]) -> None:
+def retry(session: Session, ids: tuple[str, ...]) -> None:
     """Tell reactors again what they did not take: dead letters, as `conctl list deadletters` shows them."""
     session.for_people_only()
+    paths = [path_of(DEAD_LETTER, number) for number in ids]
     with session.client() as client:
-        for number in ids:
-            letter = loads(client.call("POST", f"/dead-letters/{number}/retry").content)
+        for path in paths:
+            letter = loads(client.call("POST", f"{path}/retry").content)
             told = f"{letter['transition']} {_resource(letter)} to {letter['reactor']}"
-            click.echo(f"dead letter {number} is delivered again ({told})")
+            click.echo(f"dead letter {letter['id']} is delivered again ({told})")

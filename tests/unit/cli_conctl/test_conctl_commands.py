@@ -414,10 +414,11 @@ def test_a_label_key_that_could_not_be_chosen_by_is_refused_with_its_place(conct
 
 
 @pytest.mark.parametrize("number", ["x", "1.0", "٣", ""])
-def test_what_is_no_number_is_no_dead_letter(conctl, number):
-    done = conctl("get", "deadletter", number)
+@pytest.mark.parametrize("words", [["get", "deadletter"], ["retry"], ["retry", "1"]])
+def test_what_is_no_number_is_no_dead_letter(conctl, words, number):
+    done = conctl(*words, number)
     assert done.exit_code == 2
-    assert "is not the number of a dead letter" in done.stderr
+    assert f"{number!r} is not a dead letter's id, a whole number; conctl list deadletters shows them" in done.stderr
 
 
 @pytest.mark.parametrize("label", ["a:b=c", "=c", "a"])
