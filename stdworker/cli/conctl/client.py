@@ -191,7 +191,7 @@ class Client:
         return Failed(told, response.status_code, problem)
 
     def unreachable(self, error: Exception) -> Failed:
-        reason = " ".join(str(error).split()) or type(error).__name__
+        reason = " ".join(str(error).split()).rstrip(".") or type(error).__name__
         told = f"no engine answers at {without_user(self.connection.server)}: {reason}"
         return Failed(f"{told}\n{hint(reason, self.connection.server)}")
 

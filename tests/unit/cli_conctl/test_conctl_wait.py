@@ -48,6 +48,12 @@ def test_an_engine_that_is_away_for_a_while_is_waited_for_and_told_once(client, 
     assert told.err.count("waiting goes on") == 1
 
 
+def test_what_a_library_says_of_a_lost_connection_is_part_of_our_sentence(client, capsys):
+    dropped = httpx.RemoteProtocolError("Server disconnected without sending a response.")
+    wait_for(client(NOT_YET, dropped, READY), ["leaf/a"], "ready", 60)
+    assert ": Server disconnected without sending a response; waiting goes on)\n" in capsys.readouterr().err
+
+
 def test_a_wait_is_longer_than_the_engine_waits_for_one_request(client, monkeypatch):
     monkeypatch.setattr(wait, "ASKED_SECONDS_MAX", 1.0)
     assert wait_for(client(NOT_YET, NOT_YET, NOT_YET, READY), ["leaf/a"], "ready", 7200) == []
