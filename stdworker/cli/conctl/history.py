@@ -13,6 +13,7 @@ from stdworker.cli.conctl.items import RESOURCE
 from stdworker.cli.conctl.output import age, print_document
 from stdworker.cli.conctl.tables import table
 from stdworker.model.json_text import dumps, join_members, loads
+from stdworker.model.kind import Phase
 
 HEADINGS = ("GENERATION", "VERSION", "AGE", "BY", "BYTES", "LIVE")
 
@@ -77,7 +78,9 @@ def quarantine(session: Session, resource: str) -> None:
 
     A running task is told to stop. Changes are kept; they run after the release.
     """
-    _post(session, resource, "quarantine")
+    session.for_people_only()
+    with session.client() as client:
+        client.call("POST", f"{path_of(RESOURCE, resource)}/quarantine")
     click.echo(f"resource {resource} is quarantined")
 
 
@@ -86,11 +89,9 @@ def quarantine(session: Session, resource: str) -> None:
 @shared
 def unquarantine(session: Session, resource: str) -> None:
     """Release a resource from its quarantine: what is due runs."""
-    _post(session, resource, "unquarantine")
-    click.echo(f"resource {resource} is not quarantined")
-
-
-def _post(session: Session, resource: str, verb: str) -> None:
     session.for_people_only()
+    path = path_of(RESOURCE, resource)
     with session.client() as client:
-        client.call("POST", f"{path_of(RESOURCE, resource)}/{verb}")
+        was_quarantined = client.value(path)["phase"] == Phase.QUARANTINED
+        client.call("POST", f"{path}/unquarantine")
+    click.echo(f"resource {resource} is {'released' if was_quarantined else 'not quarantined'}")

@@ -38,6 +38,7 @@ def test_a_resource_is_frozen_and_released(conctl):
     told = conctl("explain", "leaf/cold").stdout
     assert told.startswith("leaf/cold is Quarantined (generation 1, synced 1)\n  it is quarantined by ")
     assert "    → conctl unquarantine leaf/cold\n" in told
+    assert conctl("unquarantine", "leaf/cold").stdout == "resource leaf/cold is released\n"
     assert conctl("unquarantine", "leaf/cold").stdout == "resource leaf/cold is not quarantined\n"
     assert conctl("wait", "leaf/cold").exit_code == 0
 
