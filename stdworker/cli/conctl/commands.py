@@ -123,20 +123,15 @@ def delete(session: Session, target: Sequence[str], kind_version: int, dry_run: 
     path = path_of(kind, name, kind_version)
     asked = {"force": "true" if force else "", "dryRun": "true" if dry_run else ""}
     with session.client() as client:
-        client.call("DELETE", path, query=asked)
+        answer = loads(client.call("DELETE", path, query=asked).content)
         if dry_run:
-            done = f"would be deleted{_with_what_it_owns(client, path) if kind == RESOURCE else ''}"
+            done = "would be deleted"
         elif waits:
             _wait(session, client, [name], "deleted")
             return
         else:
             done = "deletion requested" if kind == RESOURCE else "deleted"
-    click.echo(f"{kind} {title_of(kind, name, kind_version)} {done}")
-
-
-def _with_what_it_owns(client: Client, path: str) -> str:
-    below = sum(client.value(f"{path}/summary")["totals"].values())
-    return f" with {below} resource{'s' if below > 1 else ''} below it" if below else ""
+    click.echo(f"{kind} {title_of(kind, name, kind_version)} {done}{output.doomed(answer)}")
 
 
 @cli.command(epilog="Example: conctl reconcile greeter/ada")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from itertools import chain
 from typing import Any
@@ -55,6 +55,22 @@ def age(instant: str | None) -> str:
         if seconds >= 2 * length:
             return f"{seconds // length}{unit}"
     return f"{max(seconds, 0)}s"
+
+
+def doomed(answer: Mapping[str, Any]) -> str:
+    """What goes with a resource, as the end of a sentence; nothing for what takes nothing along."""
+    below, dependents = answer.get("below", 0), answer.get("dependents", 0)
+    parts = [f"{_resources(below)} below it"] if below else []
+    if dependents:
+        names = [f"{ref['kind']}/{ref['name']}" for ref in answer["first_dependents"]]
+        more = ["…"] if dependents > len(names) else []
+        count = dependents if below else _resources(dependents)
+        parts.append(f"{count} that depend{'s' if dependents == 1 else ''} on it: {', '.join(names + more)}")
+    return f", with {' and '.join(parts)}" if parts else ""
+
+
+def _resources(count: int) -> str:
+    return f"{count} resource{'' if count == 1 else 's'}"
 
 
 # ---- documents ----

@@ -17,6 +17,7 @@ from stdworker.cli.conctl.apps import APP_LABEL, labelled, labels_of
 from stdworker.cli.conctl.arguments import path_of
 from stdworker.cli.conctl.client import Client, Failed, Listing
 from stdworker.cli.conctl.items import BINDING, CONFIG, KIND, RESOURCE, Item
+from stdworker.cli.conctl.output import doomed
 from stdworker.cli.conctl.plan import Plan, Would
 from stdworker.cli.conctl.scopes import Tree
 from stdworker.cli.conctl.wait import wait_for
@@ -128,17 +129,14 @@ class Sync:
 
     def _prune_one(self, left: Left, going: Sequence[Left]) -> None:
         try:
-            if self.dry_run:
-                _refuse_used(self.client, left, going)
-            else:
-                _delete(self.client, left)
+            also = _would_delete(self.client, left, going) if self.dry_run else _delete(self.client, left)
         except Failed as error:
             if not error.status:
                 raise
             self.failures += 1
             click.echo(f"{left.title}: not pruned: {error.message}", err=True)
         else:
-            self.results.tell(left.type, left.name, "pruned", {}, f"{left.title} {self._would('pruned')}")
+            self.results.tell(left.type, left.name, "pruned", {}, f"{left.title} {self._would('pruned')}{also}")
 
     def _would(self, done: str) -> str:
         return f"would be {done}" if self.dry_run else done
@@ -180,28 +178,41 @@ def _belongings(client: Client, app: str) -> Iterator[Left]:
             yield Left(KIND, f"{manifest['kind']}@{manifest['kind_version']}", app, manifest)
 
 
-def _delete(client: Client, left: Left) -> None:
-    """Delete it if it is the app's at that very moment."""
+def _delete(client: Client, left: Left) -> str:
+    """Delete it if it is the app's at that very moment; says what goes with it."""
     for _ in range(RACES_MAX):
         try:
             response = client.call("GET", left.path)
             now = left._replace(seen=loads(response.content))
             if now.is_kept or now.labels.get(APP_LABEL) != left.app or now.seen.get("owner"):
                 raise Failed(f"it is no longer a thing of app {left.app} to prune", PRECONDITION)
-            client.call("DELETE", left.path, headers={"if-match": response.headers["etag"]})
+            answer = client.call("DELETE", left.path, headers={"if-match": response.headers["etag"]})
         except Failed as error:
             if error.status == GONE:
-                return
+                return ""
             if error.status != PRECONDITION or error.problem is None:
                 raise
         else:
-            return
+            return doomed(loads(answer.content))
     raise Failed("it changes all the time", PRECONDITION)
+
+
+def _would_delete(client: Client, left: Left, going: Sequence[Left]) -> str:
+    """Says what would go with it. Raises Failed for what stands against it."""
+    if left.type != RESOURCE:
+        _refuse_used(client, left, going)
+        return ""
+    try:
+        return doomed(loads(client.call("DELETE", left.path, query={"dryRun": "true"}).content))
+    except Failed as error:
+        if error.status == GONE:
+            return ""
+        raise
 
 
 def _refuse_used(client: Client, left: Left, going: Sequence[Left]) -> None:
     """What the engine would say of a kind or a config that something which stays uses. Raises Failed."""
-    if left.type in (RESOURCE, BINDING):
+    if left.type == BINDING:
         return
     pruned = {other.name for other in going if other.type == RESOURCE}
     pair = {"kv": f"{left.seen['kind']}/v{left.seen['kind_version']}"}

@@ -250,6 +250,12 @@ ANSWERS: dict[str, Any] = {
     "Members": {"members": [MEMBER]},
     "Audit": {"audit": [AUDIT]},
     "Deleted": {"deleted": True},
+    "DeletedResource": {
+        "deleted": True,
+        "below": 2,
+        "dependents": 1,
+        "first_dependents": [{"kind": "greeter", "name": "bob"}],
+    },
     "VersionView": {"version": "0.1.0", "api_version": "v1", "python_version": "3.11.7", "store": "sqlite"},
 }
 

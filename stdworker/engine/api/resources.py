@@ -12,8 +12,8 @@ from stdworker.engine.api.context import Actor, InEngine, PathRef, answer, now_m
 from stdworker.engine.api.diff import changes
 from stdworker.engine.api.openapi import APPLIED, PAGED, TAGGED, documented
 from stdworker.engine.api.queries import ApplyQuery, DeleteResourceQuery, ListQuery, RootsQuery
-from stdworker.engine.api.shapes.common import Deleted
 from stdworker.engine.api.shapes.resources import (
+    DeletedResource,
     DryRun,
     Quarantined,
     ResourceBody,
@@ -123,7 +123,7 @@ async def get(engine: InEngine, ref: PathRef, if_none_match: etags.IfNoneMatch =
 
 @router.delete(
     "/resources/{kind}/{name}",
-    **documented("Delete a resource and what it owns", answer=Deleted, problems=(404, 409, 412)),
+    **documented("Delete a resource and what can't be without it", answer=DeletedResource, problems=(404, 409, 412)),
 )
 async def delete(
     engine: InEngine,
@@ -133,8 +133,8 @@ async def delete(
     if_match: etags.IfMatch = None,
 ) -> Response:
     """The deletion is requested; it ends when all teardowns did, dependents first."""
-    await engine.delete(ref, actor, force=query.force, only_if=etags.named(if_match), dry_run=query.dry_run)
-    return answer(Deleted(not query.dry_run))
+    doomed = await engine.delete(ref, actor, force=query.force, only_if=etags.named(if_match), dry_run=query.dry_run)
+    return answer(DeletedResource.of(doomed, deleted=not query.dry_run))
 
 
 @router.post(

@@ -11,7 +11,7 @@ from stdworker.engine.reconcile.flush import flush
 from stdworker.engine.reconcile.kinds import Kind
 from stdworker.engine.reconcile.unit import UnitOfWork
 from stdworker.engine.store import edges, lists
-from stdworker.engine.store.declarations import UNSET, Applied, ApplyDocument, Declared
+from stdworker.engine.store.declarations import UNSET, Applied, ApplyDocument, Declared, Doomed
 from stdworker.engine.store.documents import to_text
 from stdworker.engine.store.records import ResourceRecord, revision
 from stdworker.engine.store.rows import DELETE, RECONCILE, Node, task_id
@@ -75,13 +75,13 @@ def reconcile(uow: UnitOfWork, ref: Ref) -> ResourceRecord:
     return present.record(uow.db, _seen(uow, node))
 
 
-def delete(uow: UnitOfWork, ref: Ref, force: bool = False, only_if: Sequence[str] | None = None) -> None:
+def delete(uow: UnitOfWork, ref: Ref, force: bool = False, only_if: Sequence[str] | None = None) -> Doomed:
     """Request a deletion; `force` skips teardowns. Raises NotFound; Conflict for another than `only_if` asks for."""
     node = uow.named(ref)
     check_revision(node, only_if)
     if force:
         uow.audit(node, "DeleteForced", "teardowns are skipped")
-    deletion.mark(uow, node.id, force=force)
+    return deletion.beside(node.id, deletion.mark(uow, node.id, force=force))
 
 
 def _seen(uow: UnitOfWork, node: Node) -> lists.Seen:

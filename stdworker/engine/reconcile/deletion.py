@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 
 from stdworker.engine.reconcile import operate, schedule, state
 from stdworker.engine.reconcile.unit import UnitOfWork
 from stdworker.engine.store import edges, nodes
+from stdworker.engine.store.declarations import Doomed
 from stdworker.engine.store.rows import DELETE, RECONCILE, Node, task_id
 
+DEPENDENTS_NAMED_MAX = 5
 
-def mark(uow: UnitOfWork, target_id: int, *, force: bool = False) -> None:
-    """Request the deletion of a resource, of what it owns and of what depends on any of these."""
+
+def mark(uow: UnitOfWork, target_id: int, *, force: bool = False) -> list[Node]:
+    """Request the deletion of a resource, of what it owns and of what depends on any of these: all that it answers."""
     ids: list[int] = []
     while (found := nodes.deletion_set(uow.db, target_id)) != ids:
         ids = found
         uow.lock(ids)  # until then others may add to it
     uow.lock_tasks(ids)
-    for node in uow.lock(ids):
+    doomed = uow.lock(ids)
+    for node in doomed:
         if not state.is_deleting(node):
             _mark(uow, node)
             if node.id == target_id and not force:
@@ -27,6 +32,18 @@ def mark(uow: UnitOfWork, target_id: int, *, force: bool = False) -> None:
         if force and node.finalizers != "[]":
             _skip_teardown(uow, node)
         uow.recheck(edges.REMOVAL, node.id)
+    return doomed
+
+
+def beside(target_id: int, doomed: Sequence[Node]) -> Doomed:
+    """What is doomed beside the target; an owner is older than what it owns, so it comes first."""
+    owned, dependents = {target_id}, []
+    for node in doomed:
+        if node.owner_id in owned:
+            owned.add(node.id)
+        elif node.id != target_id:
+            dependents.append(node.ref)
+    return Doomed(len(owned) - 1, len(dependents), dependents[:DEPENDENTS_NAMED_MAX])
 
 
 def _mark(uow: UnitOfWork, node: Node) -> None:

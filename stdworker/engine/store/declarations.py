@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, TypeVar
 from stdworker.engine.store.records import ResourceRecord
 from stdworker.model.json_text import RawJson
 from stdworker.model.kind import KindVersion
+from stdworker.model.resource import Ref
 
 T = TypeVar("T")
 
@@ -101,6 +102,17 @@ class Applied:
 
     result: str
     resource: ResourceRecord
+
+
+class Doomed(NamedTuple):
+    """What goes with a resource: how many it owns at any depth, and what can't be without one of these.
+
+    `first` are some of the dependents, the oldest.
+    """
+
+    below: int
+    dependents: int
+    first: list[Ref]
 
 
 class Declared(NamedTuple):

@@ -194,7 +194,12 @@ async def test_roots_and_the_summary_count(api):
 async def test_a_deleted_resource_is_gone(api, work):
     await post(api, document())
     await work()
-    assert (await api.delete("/resources/leaf/one")).json() == {"deleted": True}
+    assert (await api.delete("/resources/leaf/one")).json() == {
+        "deleted": True,
+        "below": 0,
+        "dependents": 0,
+        "first_dependents": [],
+    }
     await api.get("/resources/leaf/one/wait", params={"for": "deleted"})
     assert (await api.get("/resources/leaf/one")).status_code == 404
     assert (await api.delete("/resources/leaf/one")).status_code == 404

@@ -9,6 +9,7 @@ from click.testing import CliRunner
 
 from stdworker.cli.conctl.arguments import ALIASES
 from stdworker.cli.conctl.commands import cli
+from stdworker.cli.conctl.output import doomed
 
 REACTIONS = "spec_schema: {}\nreactions: [{name: work, trigger: specChange, emits: [status]}]\n"
 
@@ -430,10 +431,25 @@ def test_a_dry_run_of_a_deletion_says_what_would_go_and_leaves_it(conctl):
     apply(conctl, "kind: stack\nkind_version: 1\nname: dry\nspec: {}\n", "--wait")
     for _ in range(2):
         done = conctl("delete", "stack/dry", "--dry-run", "--wait")
-        assert (done.exit_code, done.stdout) == (0, "resource stack/dry would be deleted with 2 resources below it\n")
+        assert (done.exit_code, done.stdout) == (0, "resource stack/dry would be deleted, with 2 resources below it\n")
     assert conctl("get", "stack/dry", "-o", "name").stdout == "stack/dry\n"
     events = conctl("events", "stack/dry", "-o", "name").stdout
     assert "Delet" not in events
+
+
+def test_a_deletion_and_its_dry_run_say_what_goes_because_it_depends_on_what_goes(conctl):
+    apply(conctl, "kind: stack\nkind_version: 1\nname: taken\nspec: {}\n", "--wait")
+    along = ", with 1 resource that depends on it: leaf/taken-web\n"
+    assert conctl("delete", "leaf/taken-db", "--dry-run").stdout == f"resource leaf/taken-db would be deleted{along}"
+    assert conctl("delete", "leaf/taken-web", "--dry-run").stdout == "resource leaf/taken-web would be deleted\n"
+    assert conctl("delete", "leaf/taken-db").stdout == f"resource leaf/taken-db deletion requested{along}"
+
+
+def test_what_goes_with_a_resource_is_counted_and_the_first_of_many_named():
+    first = [{"kind": "leaf", "name": name} for name in "ab"]
+    answer = {"deleted": True, "below": 1, "dependents": 7, "first_dependents": first}
+    assert doomed(answer) == ", with 1 resource below it and 7 that depend on it: leaf/a, leaf/b, …"
+    assert doomed({"deleted": True}) == ""
 
 
 def test_a_dry_run_of_a_deletion_says_what_stands_against_it(conctl):

@@ -99,6 +99,17 @@ def test_all_that_would_be_pruned_is_named_and_a_folder_without_it_does_not_say_
     assert told.stdout == "nothing declared, nothing pruned\n"
 
 
+def test_what_goes_with_something_pruned_is_told_before_and_when_it_is_done(conctl, estate):
+    folder = estate({"converge.yaml": app("along"), "a.yaml": "kind: stack\nkind_version: 1\nname: along\nspec: {}\n"})
+    sync(conctl, folder)
+    conctl("wait", "stack/along", "--for", "ready")
+    estate({"a.yaml": None})
+    would = sync(conctl, folder, "--prune", "--dry-run").stdout.splitlines()
+    assert would[0] == "resource stack/along would be pruned, with 2 resources below it"
+    done = sync(conctl, folder, "--prune").stdout.splitlines()
+    assert done[0] == "resource stack/along pruned, with 2 resources below it"
+
+
 def test_an_emptied_folder_prunes_everything_of_its_app_of_every_type(conctl, estate):
     folder = estate(
         {

@@ -44,6 +44,34 @@ def test_what_a_composite_owns_goes_with_it_dependents_first_and_the_root_last(w
     assert gone == ["leaf/b", "leaf/a", "group/mid", "outer/top"]
 
 
+def test_a_deletion_tells_what_goes_with_it_below_it_and_dependent_also_what_these_own(world):
+    world.leaf()
+    world.composite()
+    world.composite("outer")
+    groups = [[f"group/{name}", {"children": [[f"leaf/{name}"]]}] for name in "abc"]
+    edges = [["group/b", "group/a"], ["group/c", "group/b"]]
+    world.apply("outer", "top", {"children": groups, "edges": edges})
+    world.work()
+    goes_with = {"outer/top": (6, []), "group/a": (1, ["b", "c"]), "group/c": (1, []), "leaf/a": (0, [])}
+    for ref, (below, names) in goes_with.items():
+        told = world.do(world.engine.delete(world.ref(ref), "test", dry_run=True))
+        assert (told.below, told.dependents) == (below, 2 * len(names))
+        assert {f"{dependent}" for dependent in told.first} == {f"{k}/{n}" for n in names for k in ("group", "leaf")}
+    assert len(world.find()) == 7
+    told = world.do(world.engine.delete(world.ref("group/a"), "test"))
+    assert (told.below, told.dependents) == (1, 4)
+
+
+def test_a_dependent_beyond_the_first_few_is_only_counted(world):
+    world.leaf()
+    world.composite()
+    names = [f"leaf/n{number}" for number in range(7)]
+    world.group("g", *([name] for name in names), edges=[[name, names[0]] for name in names[1:]])
+    world.work()
+    told = world.do(world.engine.delete(world.ref("leaf/n0"), "test", dry_run=True))
+    assert (told.below, told.dependents, len(told.first)) == (0, 6, 5)
+
+
 def test_a_running_task_ends_before_its_resource_goes(world):
     world.leaf()
     world.apply("leaf", "a")

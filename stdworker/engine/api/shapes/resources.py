@@ -8,6 +8,7 @@ from msgspec import UNSET, Raw, Struct, UnsetType, field
 
 from stdworker.engine.api.shapes.common import (
     Declared,
+    Deleted,
     Instant,
     KindName,
     RefView,
@@ -17,6 +18,7 @@ from stdworker.engine.api.shapes.common import (
     instant_or_none,
     raw,
 )
+from stdworker.engine.store.declarations import Doomed
 from stdworker.engine.store.records import ConditionRecord, ResourceRecord, WorkRecord
 from stdworker.model.kind import Phase
 
@@ -166,6 +168,22 @@ class Roots(Struct):
     """A page of roots."""
 
     roots: list[RootView]
+
+
+class DeletedResource(Deleted, kw_only=True):
+    """What goes with the resource: how many are below it, and how many others depend on it or on one of those.
+
+    The first few of the latter are named.
+    """
+
+    below: int
+    dependents: int
+    first_dependents: list[RefView]
+
+    @classmethod
+    def of(cls, doomed: Doomed, *, deleted: bool) -> DeletedResource:
+        first = [RefView.of(ref) for ref in doomed.first]
+        return cls(deleted=deleted, below=doomed.below, dependents=doomed.dependents, first_dependents=first)
 
 
 class Change(Struct, omit_defaults=True):

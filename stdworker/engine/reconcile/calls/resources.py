@@ -11,7 +11,7 @@ from stdworker.engine.reconcile.calls.calls import Calls
 from stdworker.engine.reconcile.explain import Explanation
 from stdworker.engine.reconcile.neighbourhood import Neighbourhood
 from stdworker.engine.store import lists
-from stdworker.engine.store.declarations import Applied, ApplyDocument, Declared
+from stdworker.engine.store.declarations import Applied, ApplyDocument, Declared, Doomed
 from stdworker.engine.store.records import Edge, Page, ResourceFilter, ResourceRecord
 from stdworker.engine.store.rows import OperationRow, RevisionRow
 from stdworker.errors import RequestError
@@ -85,13 +85,13 @@ class ResourceCalls(Calls):
         force: bool = False,
         only_if: Sequence[str] | None = None,
         dry_run: bool = False,
-    ) -> None:
-        """Request the deletion of a resource with all it owns; `force` skips teardowns.
+    ) -> Doomed:
+        """Request the deletion of a resource with all that can't be without it, which is told; `force` skips teardowns.
 
         With `only_if` its revision must be one of these, any if none is given; else it raises Conflict. A dry run
         changes nothing and raises what the deletion would.
         """
-        await self._batcher.call(replace(verbs.DELETE, dry=dry_run), (actor, ref, force, only_if))
+        return await self._batcher.call(replace(verbs.DELETE, dry=dry_run), (actor, ref, force, only_if))
 
     async def quarantine(self, ref: Ref, actor: str) -> None:
         """Freeze a resource until it is released."""
