@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from textwrap import wrap
 from typing import Any
 
-from stdworker.cli.terminal import aligned, columns, plain
+from stdworker.cli.terminal import aligned, columns, fitted, left_out, plain
 
 Row = Sequence[str]
 Seen = Mapping[str, Any]
@@ -20,7 +20,7 @@ def one_worker(worker: Seen) -> Iterable[str]:
 def several_workers(workers: Sequence[Seen]) -> Iterable[str]:
     """A line for each."""
     headings = ("PID", "VERSION", "UP", "BROKER", "STATE", "READY", "IN FLIGHT")
-    yield from _fitted(aligned([headings, *map(_short, workers)]))
+    yield from _fitted(_table(headings, map(_short, workers)))
     yield "(--pid PID shows one of them)"
 
 
@@ -68,7 +68,7 @@ def _broker(broker: Seen) -> Iterator[str]:
 def _kinds(kinds: Sequence[Seen]) -> Iterator[str]:
     headings = ("KIND", "STATE", "RUN", "WAIT", "CREDIT", "OK", "RETRY", "FAILED", "RELEASED", "MODE", "CONFIG")
     yield ""
-    yield from aligned([headings, *map(_kind, kinds)])
+    yield from _table(headings, map(_kind, kinds))
     for kind in kinds:
         if kind["reason"]:
             yield from _wrapped(f"  {_name(kind)}: {kind['reason']}")
@@ -93,7 +93,7 @@ def _processes(kinds: Sequence[Seen]) -> Iterator[str]:
     rows = [row for kind in kinds for pool in _program(kind).get("pools", ()) for row in _pool(kind, pool)]
     if rows:
         yield ""
-        yield from aligned([("PROGRAM", "CONFIG", "PROCESS", "UP", "RUN", "ANSWERED", "RESTARTS"), *rows])
+        yield from _table(("PROGRAM", "CONFIG", "PROCESS", "UP", "RUN", "ANSWERED", "RESTARTS"), rows)
 
 
 def _pool(kind: Seen, pool: Seen) -> Iterator[Row]:
@@ -110,7 +110,7 @@ def _pool(kind: Seen, pool: Seen) -> Iterator[Row]:
 def _tasks(tasks: Sequence[Seen]) -> Iterator[str]:
     if tasks:
         yield ""
-        yield from aligned([("SLOWEST TASKS", "STAGE", "FOR", "PROGRESS"), *map(_task, tasks)])
+        yield from _table(("SLOWEST TASKS", "STAGE", "FOR", "PROGRESS"), map(_task, tasks))
 
 
 def _task(task: Seen) -> Row:
@@ -133,6 +133,23 @@ def duration(seconds: float) -> str:
     return f"{hours}h{minutes % 60}m" if hours < 24 else f"{days}d{hours % 24}h"
 
 
+def _table(headings: Row, rows: Iterable[Row]) -> Iterator[str]:
+    """Rows under headings, cut to the terminal's width; columns without room are named below."""
+    lines = [headings, *([plain(cell).replace("\n", "?") for cell in row] for row in rows)]
+    shown = fitted(headings, [max(map(len, column)) for column in zip(*lines, strict=True)], columns())
+    yield from aligned(
+        [
+            [_cut(cell, shown[name]) for name, cell in zip(headings, line, strict=True) if name in shown]
+            for line in lines
+        ]
+    )
+    yield from _wrapped(left_out(headings, shown))
+
+
+def _cut(text: str, width: int) -> str:
+    return text if len(text) <= width else f"{text[: width - 1]}…"
+
+
 def _wrapped(sentence: str) -> Iterable[str]:
     """What must be read to its end."""
     return wrap(sentence, columns(), subsequent_indent="    ", drop_whitespace=True)
@@ -142,4 +159,4 @@ def _fitted(lines: Iterable[str]) -> Iterator[str]:
     """No line longer than the terminal, and nothing in it that a terminal would obey: programs wrote parts of it."""
     width = columns()
     for line in (plain(line).replace("\n", "?") for line in lines):
-        yield line if len(line) <= width else f"{line[: width - 1]}…"
+        yield _cut(line, width)

@@ -1,23 +1,22 @@
 """Tables: a line a row that never wraps, printed page by page.
 
 On a terminal the widest columns give way until a row fits; names lose their middle, because their ends tell things
-apart. Elsewhere nothing is cut: what is read by programs keeps its identity.
+apart. Columns that don't fit even then are named below the table. Elsewhere nothing is cut: what is read by programs
+keeps its identity.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import click
 from rich.cells import cell_len
 from rich.text import Text
 
 from stdworker.cli.conctl.output import show
-from stdworker.cli.terminal import columns, plain
+from stdworker.cli.terminal import GAP, columns, fitted, left_out, plain
 
-GAP = "  "
-CELL_MIN = 8  # no column is cut to less
 RARE = ("PROGRESS", "WHY NOT READY")  # headings of last columns that mostly are empty
 NAMES = ("KIND", "NAME", "RESOURCE", "MEMBER", "WORKER")  # headings of what is cut in the middle
 
@@ -43,39 +42,32 @@ def print_pages(headings: Sequence[str], pages: Iterator[Sequence[Row]], empty: 
     head = [Text(heading, "bold") for heading in headings]
     lines = [head, *map(_cells, page)]
     widths = [max(cell_len(row[index].plain) for row in lines) for index in range(len(headings))]
-    if sys.stdout.isatty():
-        widths = fitted(widths, columns())
-    _print(headings, widths, lines)
+    shown = fitted(headings, widths, columns())
+    _print(headings, shown, lines)
     while following is not None:
-        _print(headings, widths, map(_cells, following))
+        _print(headings, shown, map(_cells, following))
         following = next(pages, None)
+    if missing := left_out(headings, shown):
+        click.echo(missing, err=True)
 
 
 def _cells(row: Row) -> list[Text]:
     return [cell if isinstance(cell, Text) else Text(plain(cell).replace("\n", " ")) for cell in row]
 
 
-def _print(headings: Sequence[str], widths: Sequence[int], rows: Iterable[Sequence[Text]]) -> None:
+def _print(headings: Sequence[str], widths: Mapping[str, int], rows: Iterable[Sequence[Text]]) -> None:
     is_cut = sys.stdout.isatty()
     lines = []
     for row in rows:
         line = Text()
-        for heading, width, cell in zip(headings, widths, row, strict=True):
+        for heading, cell in zip(headings, row, strict=True):
+            if (width := widths.get(heading)) is None:
+                continue
             shown = shortened(cell, width, in_middle=heading in NAMES) if is_cut else cell
             line.append_text(shown).append(" " * max(width - cell_len(shown.plain), 0) + GAP)
         line.rstrip()
         lines.append(line)
     show(Text("\n").join(lines), cut=True)
-
-
-def fitted(widths: Sequence[int], room: int) -> list[int]:
-    """Widths that fit a line of `room` characters if they can; the widest give way first."""
-    made = list(widths)
-    excess = sum(made) + len(GAP) * (len(made) - 1) - room
-    while excess > 0 and max(made) > CELL_MIN:
-        made[made.index(max(made))] -= 1
-        excess -= 1
-    return made
 
 
 def shortened(cell: Text, width: int, *, in_middle: bool) -> Text:

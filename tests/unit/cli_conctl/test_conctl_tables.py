@@ -5,8 +5,24 @@ import json
 import pytest
 from rich.text import Text
 
+from stdworker.cli.conctl import cluster, explain, history, reactors, show
 from stdworker.cli.conctl.output import print_list
-from stdworker.cli.conctl.tables import fitted, print_pages, shortened
+from stdworker.cli.conctl.tables import print_pages, shortened
+from stdworker.cli.terminal import LEFT_OUT_FIRST, fitted
+
+TABLES = {
+    "bindings": reactors.BINDING_HEADINGS,
+    "dead letters": reactors.DEAD_LETTER_HEADINGS,
+    "members": cluster.MEMBER_HEADINGS,
+    "workers": cluster.WORKER_HEADINGS,
+    "resources": show.RESOURCE_HEADINGS,
+    "roots": show.ROOT_HEADINGS,
+    "history": history.HEADINGS,
+    "explain": explain.HEADINGS,
+    "events": ("AGE", "TYPE", "REASON", "BY", "MESSAGE"),
+    "kinds": ("KIND", "VERSION", "REACTIONS", "DESCRIPTION"),
+    "configs": ("NAME", "KIND", "VERSION", "DEFAULT", "BUNDLE", "AGE"),
+}
 
 
 @pytest.fixture
@@ -21,9 +37,39 @@ def terminal(monkeypatch):
 
 
 def test_the_widest_columns_give_way_first_and_none_below_what_says_something():
-    assert fitted([4, 30, 60], 200) == [4, 30, 60]
-    assert fitted([4, 30, 60], 60) == [4, 26, 26]
-    assert fitted([4, 30, 60], 10) == [4, 8, 8]
+    assert fitted("ABC", [4, 30, 60], 200) == {"A": 4, "B": 30, "C": 60}
+    assert fitted("ABC", [4, 30, 60], 60) == {"A": 4, "B": 26, "C": 26}
+    assert fitted("ABC", [4, 30, 60], 24) == {"A": 4, "B": 8, "C": 8}
+
+
+def test_what_has_no_room_goes_from_the_least_important_on_and_the_first_and_the_last_stay():
+    assert list(fitted(("NAME", "SIZE", "AGE", "LABELS", "WAITING"), [9] * 5, 39)) == ["NAME", "SIZE", "AGE", "WAITING"]
+    assert list(fitted(("NAME", "SIZE", "AGE", "LABELS", "WAITING"), [9] * 5, 20)) == ["NAME", "WAITING"]
+    assert list(fitted(("NAME", "WAITING"), [9, 9], 10)) == ["NAME"]
+
+
+@pytest.mark.parametrize("columns", [40, 60, 80])
+@pytest.mark.parametrize("headings", TABLES.values(), ids=TABLES)
+def test_every_column_is_shown_with_its_heading_and_a_part_of_it_or_named_as_left_out(
+    capsys, terminal, headings, columns
+):
+    terminal(columns)
+    print_pages(headings, iter([[[chr(ord("a") + at) * 24 for at in range(len(headings))]]]), "")
+    told = capsys.readouterr()
+    head, row = told.out.splitlines()
+    assert max(len(head), len(row)) <= columns
+    missing = told.err.partition(": ")[2].partition(";")[0].split(", ") if told.err else []
+    shown = [name for name in headings if name not in missing]
+    assert headings[0] in shown
+    assert headings[-1] in {*shown, *LEFT_OUT_FIRST}
+    assert head.split() == " ".join(shown).split()
+    letters = [chr(ord("a") + headings.index(name)) for name in shown]
+    assert all(row.count(letter) >= 3 for letter in letters)
+
+
+def test_what_a_table_is_for_is_there_on_a_narrow_terminal():
+    for name in ("bindings", "dead letters", "workers"):
+        assert TABLES[name][-1] in fitted(TABLES[name], [20] * len(TABLES[name]), 40)
 
 
 def test_names_lose_their_middle_and_sentences_their_end():

@@ -3,6 +3,7 @@
 import copy
 import json
 import os
+import re
 import socket
 import threading
 
@@ -177,6 +178,24 @@ def test_several_workers_are_a_line_each():
     assert first.split() == ["42", "1.0", "1h2m", "broker:9090", "not", "ready", "0", "of", "1", "kinds", "1"]
     assert second.startswith("43")
     assert "--pid" in hint
+
+
+SHOWN_OF_MANY = "PID  VERSION  UP  BROKER  STATE  READY  IN FLIGHT"
+
+
+@pytest.mark.parametrize("columns", [40, 60, 80])
+def test_every_column_is_shown_with_its_heading_or_named_as_left_out(monkeypatch, columns):
+    monkeypatch.setattr(terminal.sys.stdout, "isatty", lambda: True, raising=False)
+    monkeypatch.setattr(terminal.shutil, "get_terminal_size", lambda: os.terminal_size((columns, 24)))
+    for shown in (text(WORKER), "\n".join(several_workers([WORKER, WORKER | {"pid": 43}]))):
+        assert max(map(len, shown.splitlines())) <= columns
+        notes = re.findall(r"\(too wide for this terminal: ([^;]*);", " ".join(shown.split()))
+        missing = ", ".join(notes).split(", ")
+        heads = [line for line in shown.splitlines() if re.match("PID|KIND|PROGRAM|SLOWEST", line)]
+        told = [name for line in heads for name in re.split("  +", line)] + [name for name in missing if name]
+        whole = [line for line in (SHOWN_OF_MANY if "(--pid" in shown else SHOWN).splitlines() if line.isupper()]
+        assert sorted(told) == sorted(name for line in whole for name in re.split("  +", line))
+        assert not {"PID", "BROKER", "KIND", "STATE", "FAILED", "PROGRESS", "PROCESS"} & set(missing)
 
 
 def test_on_a_terminal_no_line_is_longer_than_it_is_wide(monkeypatch):
