@@ -51,7 +51,7 @@ def test_rows_that_are_leased_are_told_from_those_that_wait(db):
     ids = [task_id(resource, task) for resource in (7, 8) for task in (RECONCILE, DELETE)]
     assert tasks.free(db, ids) == ([waiting.id], [leased.id])
     tasks.hold(db, [waiting.id])
-    tasks.postpone(db, [waiting.id], 50)
+    tasks.put_at(db, [waiting.id], 50)
     [row] = tasks.lock(db, [waiting.id])
     assert (row.held, row.position) == (True, 50)
 
