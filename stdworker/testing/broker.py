@@ -39,6 +39,7 @@ class BrokerStream:
         self._broker = broker
         self._context = context
         self._cut: asyncio.Future[str | None] = asyncio.get_running_loop().create_future()
+        self._writing = asyncio.Lock()  # gRPC takes one write at a time, and results are settled beside the test
 
     @property
     def subscribe(self) -> pb.Subscribe:
@@ -57,7 +58,8 @@ class BrokerStream:
         return [list(f.heartbeat.lease_token) for f in self.frames if f.HasField("heartbeat")]
 
     async def send(self, message: pb.WorkStreamServerMsg) -> None:
-        await self._context.write(message)
+        async with self._writing:
+            await self._context.write(message)
 
     async def send_task(self, request: ReactionRequest, *, deadline_ms: int = 0, lease: Lease | None = None) -> Lease:
         """Hand a task out; answers its lease."""
