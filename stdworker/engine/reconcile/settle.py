@@ -27,6 +27,7 @@ def settle(uow: UnitOfWork, settlements: Sequence[Settlement]) -> list[bool]:
     about = [resource_of(id) for id in known]
     if composites := {resource_of(id) for id, s in zip(ids, settlements, strict=True) if id and _composes(s)}:
         uow.hold(about, composites)
+        # A name that there can't be is refused with its result, but no statement may have to carry it.
         if emitted := {config.name for s in settlements if _composes(s) for config in s.outcome.configs}:
             catalog.hold_configs(uow.db, set(filter(RESOURCE_NAME.fullmatch, emitted)), composites)
     uow.lock(about)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from typing import Any
 
 import pytest
 from psycopg.errors import DeadlockDetected
 
-from stdworker.engine.reconcile import verbs
+from stdworker.engine.reconcile import Engine, verbs
 from stdworker.engine.reconcile.batcher import Batcher, Call, Verb
 from stdworker.engine.reconcile.clock import SystemClock
 from stdworker.engine.reconcile.watch import Watches
@@ -48,6 +49,25 @@ def db(database: Database) -> Iterator[Connection]:
     yield connection
     connection.rollback()
     connection.close()
+
+
+@pytest.fixture
+def with_engine(database_url: str) -> Callable[..., None]:
+    """Runs a scenario with an open engine, in which someone has published some kinds."""
+
+    def run(scenario: Callable[[Engine], Awaitable[None]], *kinds: dict[str, Any]) -> None:
+        async def opened() -> None:
+            engine = await Engine.open(database_url)
+            try:
+                for kind in kinds:
+                    await engine.publish_kind(kind, "ada")
+                await scenario(engine)
+            finally:
+                await engine.close()
+
+        asyncio.run(opened())
+
+    return run
 
 
 # ---- transactions on Postgres that meet ----

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-
 import pytest
 
 from stdworker.engine.reconcile import Engine
@@ -18,23 +16,6 @@ LEGAL = ["a", "a.b_c-D9", "converge.sh/app", f"{'d' * 253}/{'n' * 63}"]
 ILLEGAL = ["", "a:b", "a=b", "a b", "a,b", "-a", "a.", "a/b/c", "/a", "A.b/c", "é", "n" * 64, f"{'d' * 254}/n", "a\n"]
 
 
-@pytest.fixture
-def with_engine(database_url):
-    def run(scenario):
-        async def opened():
-            engine = await Engine.open(database_url)
-            try:
-                await engine.publish_kind(LEAF, "ada")
-                await engine.publish_kind(EAR, "ada")
-                await scenario(engine)
-            finally:
-                await engine.close()
-
-        asyncio.run(opened())
-
-    return run
-
-
 def test_what_is_labelled_is_found_by_it(with_engine):
     async def scenario(engine: Engine) -> None:
         labels = dict.fromkeys(LEGAL, "any: value = is, text")
@@ -43,7 +24,7 @@ def test_what_is_labelled_is_found_by_it(with_engine):
             found = await engine.find(ResourceFilter(labels={key: labels[key]}))
             assert [record.name for record in found.items] == ["a"]
 
-    with_engine(scenario)
+    with_engine(scenario, LEAF, EAR)
 
 
 def test_a_key_that_nothing_could_be_found_by_is_refused_everywhere(with_engine):
@@ -62,4 +43,4 @@ def test_a_key_that_nothing_could_be_found_by_is_refused_everywhere(with_engine)
                 with pytest.raises(Invalid, match="is no label key"):
                     await call
 
-    with_engine(scenario)
+    with_engine(scenario, LEAF, EAR)

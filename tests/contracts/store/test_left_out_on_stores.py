@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-
 import pytest
 
 from stdworker.engine.reconcile import Engine
@@ -17,23 +15,6 @@ LEAF = {"kind": "leaf", "kind_version": 1, "reactions": [{"name": "w", "trigger"
 EAR = {"kind": "ear", "kind_version": 1, "reactions": [{"name": "h", "trigger": "reactor", "emits": ["sideEffect"]}]}
 
 
-@pytest.fixture
-def with_engine(database_url):
-    def run(scenario):
-        async def opened():
-            engine = await Engine.open(database_url)
-            try:
-                await engine.publish_kind(LEAF, "ada")
-                await engine.publish_kind(EAR, "ada")
-                await scenario(engine)
-            finally:
-                await engine.close()
-
-        asyncio.run(opened())
-
-    return run
-
-
 def test_what_a_config_leaves_out_is_kept_and_null_clears_it(with_engine):
     async def scenario(engine: Engine) -> None:
         whole = ConfigDeclaration("c", PAIR, True, RawJson(b'{"n": 1.0}'), b"bundle", {"a": "1"})
@@ -45,7 +26,7 @@ def test_what_a_config_leaves_out_is_kept_and_null_clears_it(with_engine):
         _, cleared = await engine.put_config(ConfigDeclaration("c", PAIR, False, None, None, None), "ada")
         assert (cleared.is_default, cleared.spec, cleared.bundle, cleared.labels) == (False, None, None, {})
 
-    with_engine(scenario)
+    with_engine(scenario, LEAF, EAR)
 
 
 def test_what_a_new_config_leaves_out_it_does_not_have(with_engine):
@@ -53,7 +34,7 @@ def test_what_a_new_config_leaves_out_it_does_not_have(with_engine):
         _, made = await engine.put_config(ConfigDeclaration("c", PAIR), "ada")
         assert (made.is_default, made.spec, made.bundle, made.labels) == (False, None, None, {})
 
-    with_engine(scenario)
+    with_engine(scenario, LEAF, EAR)
 
 
 def test_what_a_binding_leaves_out_is_kept_and_null_clears_it(with_engine):
@@ -69,7 +50,7 @@ def test_what_a_binding_leaves_out_is_kept_and_null_clears_it(with_engine):
         assert (row.watch_kind_version, row.reactor_version, row.label_match) == (None, None, "{}")
         assert (row.enabled, row.labels) == (True, "{}")
 
-    with_engine(scenario)
+    with_engine(scenario, LEAF, EAR)
 
 
 def test_what_a_binding_keeps_must_still_fit(with_engine):
@@ -79,4 +60,4 @@ def test_what_a_binding_keeps_must_still_fit(with_engine):
         with pytest.raises(Invalid, match="bush has no such version"):
             await engine.put_binding(BindingDeclaration("b", "bush", "failed", "ear"), "ada")
 
-    with_engine(scenario)
+    with_engine(scenario, LEAF, EAR)

@@ -1,6 +1,5 @@
 """Labels of kinds and configs, and dry runs of everything, on every store."""
 
-import asyncio
 import hashlib
 from dataclasses import replace
 
@@ -21,23 +20,6 @@ LEAF = {
     "spec_schema": {"properties": {"n": {"type": "number"}}},
 }
 PAIR = KindVersion("leaf")
-
-
-@pytest.fixture
-def with_engine(database_url):
-    """Run a scenario with an open engine."""
-
-    def run(scenario):
-        async def opened():
-            engine = await Engine.open(database_url)
-            try:
-                await scenario(engine)
-            finally:
-                await engine.close()
-
-        asyncio.run(opened())
-
-    return run
 
 
 def leaf(name, spec=b"{}", **more):
