@@ -108,7 +108,7 @@ class Ticks:
         found = await self._readers.read(due.look, now_ms)
         self._looked, self._again_ms = commits, found.again_ms
         if "work" in self._watches.heard:
-            self._watches.publish(Hint("work", pair) for pair in found.pairs)
+            self._watches.publish({Hint("work", pair) for pair in found.pairs})
         if found.resync:
             await self.resync()
         if found.expired:

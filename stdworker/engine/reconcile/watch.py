@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Literal, NamedTuple
 
 from stdworker.model.kind import KindVersion
@@ -105,7 +105,7 @@ class Watches:
     def _note_topics(self) -> None:
         self.heard = frozenset().union(*(watch.topics for watch in self._open))
 
-    def publish(self, hints: Iterable[Hint]) -> None:
+    def publish(self, hints: Collection[Hint]) -> None:
         """Leave hints for every listener."""
         for watch in self._open:
             watch.push(hints)

@@ -25,7 +25,7 @@ def test_a_listener_that_is_very_slow_is_told_less_not_more():
     async def scenario():
         watches = Watches()
         async with Watch(watches) as watch:
-            watches.publish(Hint("resource", LEAF, Ref("leaf", str(i))) for i in range(PENDING_HINTS_MAX + 1))
+            watches.publish([Hint("resource", LEAF, Ref("leaf", str(i))) for i in range(PENDING_HINTS_MAX + 1)])
             assert await watch.next(0) == {Hint("resource", LEAF)}
 
     asyncio.run(scenario())
@@ -42,6 +42,20 @@ def test_a_listener_hears_only_its_topics_and_what_nobody_hears_is_known():
         assert watches.heard == frozenset()
 
     asyncio.run(scenario())
+
+
+def test_every_listener_hears_of_a_retry_that_has_come_due(world):
+    world.leaf()
+    world.apply("leaf", "a")
+    world.settle(world.claim_one(), error="busy", retry_after_ms=30_000)
+    world.clock.advance(31)
+
+    async def scenario():
+        async with world.engine.watch() as one, world.engine.watch() as another:
+            await world.engine.ticks.look()
+            return await one.next(0), await another.next(0)
+
+    assert world.do(scenario()) == ({Hint("work", LEAF)}, {Hint("work", LEAF)})
 
 
 def test_other_processes_are_told_of_pairs_and_topics_in_a_bounded_message():
