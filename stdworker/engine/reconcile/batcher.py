@@ -138,10 +138,9 @@ class Batcher:
     def follow(self) -> None:
         """Have the follow-up verb run, unless it is about to."""
         with self._arrived:
-            if self._following or self._closed:
-                return
-            self._following = True
-        self._put(Call(self.follow_up, None, 1, None))
+            if not self._following and not self._closed:
+                self._following = True
+                self._put(Call(self.follow_up, None, 1, None))
 
     def _put(self, call: Call) -> None:
         with self._arrived:

@@ -36,13 +36,21 @@ class Readers:
         self._threads = ThreadPoolExecutor(READERS, thread_name_prefix="engine-reader")
         self._own = threading.local()
         self._open: list[Connection] = []
+        self._closed = False
 
     async def read(self, reading: Callable[..., T], *arguments: Any) -> T:
         loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._threads, partial(self._read_here, reading, *arguments))
+        try:
+            found = loop.run_in_executor(self._threads, partial(self._read_here, reading, *arguments))
+        except RuntimeError:
+            if self._closed:
+                raise StoreError("the engine is closed", code="engine_closed") from None
+            raise
+        return await found
 
     def close(self) -> None:
         """Wait for the readings under way."""
+        self._closed = True
         self._threads.shutdown()
         for connection in self._open:
             connection.close()

@@ -171,10 +171,10 @@ class Ticks:
             except StoreUnavailable:
                 seconds = PROBE_SECONDS
             except StdworkerError as error:
+                if self._stop.is_set():
+                    return
                 log.error("a tick failed and will be repeated: %s", error)
                 seconds = FOLLOW_SECONDS
-            if self._stop.is_set():
-                return
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(seconds):
                     await self._stop.wait()

@@ -133,12 +133,41 @@ def test_results_land_before_what_was_asked_for_with_them_is_claimed(world):
     assert verbs.SETTLE.rank < verbs.APPLY.rank < verbs.CLAIM.rank
 
 
-def test_a_closed_engine_says_so(world):
+def test_a_closed_engine_says_so_to_who_writes_and_to_who_reads(world):
     world.leaf()
     world.do(world.engine.close())
-    with pytest.raises(StoreError) as refused:
-        world.do(world.engine.apply([ApplyDocument("leaf", 1, "a")], "test"))
-    assert refused.value.code == "engine_closed"
+    for call in (world.engine.apply([ApplyDocument("leaf", 1, "a")], "test"), world.engine.kinds()):
+        with pytest.raises(StoreError) as refused:
+            world.do(call)
+        assert refused.value.code == "engine_closed"
+
+
+def test_what_an_engine_does_by_the_clock_ends_with_it_and_says_nothing(world, monkeypatch, caplog):
+    ticks = world.engine.ticks
+    follow = ticks.follow
+
+    async def close_in_between():
+        await world.engine.close()
+        return await follow()
+
+    monkeypatch.setattr(ticks, "follow", close_in_between)
+
+    world.do(world.engine.run())
+
+    assert caplog.messages == []
+
+
+def test_a_follow_up_that_is_asked_for_while_the_engine_closes_is_let_be(run, batcher, monkeypatch):
+    """It is asked for after a commit, whose answers are still to be given."""
+
+    class ClosesBehind(threading.Condition):
+        def __exit__(self, *exc_info):
+            super().__exit__(*exc_info)
+            monkeypatch.undo()
+            batcher.close()
+
+    monkeypatch.setattr(batcher, "_arrived", ClosesBehind())
+    batcher.follow()
 
 
 def test_a_caller_that_went_away_disturbs_nobody(world):
