@@ -60,6 +60,7 @@ class Broker:
         self._engine = engine
         self._reconnect_seconds = reconnect_seconds
         self._clock = clock
+        self._hints: set[Hint] = set()
         self._idle = asyncio.Event()
         self._configs = ConfigPush(engine, self.sessions)
         self._releaser = Releaser(engine, self.id)
@@ -196,9 +197,9 @@ class Broker:
     # ---- all streams ----
 
     async def _follow(self, watch: Watch) -> None:
-        hints = await watch.next(POLL_SECONDS)
-        if not hints:
-            hints = {Hint("work"), Hint("voided")}
+        """Do what hints ask for; those of a time at which the store could not be asked wait for the next."""
+        self._hints |= await watch.next(0.0 if self._hints else POLL_SECONDS)
+        hints = self._hints or {Hint("work"), Hint("voided")}
         topics = {hint.topic for hint in hints}
         if "work" in topics:
             self._heat(hint for hint in hints if hint.topic == "work")
@@ -206,6 +207,7 @@ class Broker:
             await self._refresh(hint for hint in hints if hint.topic == "config")
         if "voided" in topics and self.sessions:
             await self._cancel_voided()
+        self._hints = set()
 
     def _heat(self, hints: Iterable[Hint]) -> None:
         pairs = {hint.pair for hint in hints}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from stdworker.engine.broker import ticks
 from stdworker.model.kind import KindVersion
 from stdworker.wire.generated import worker_pb2 as pb
 
@@ -62,7 +63,26 @@ async def test_a_task_claimed_after_an_edit_follows_that_config_even_when_its_hi
     assert second.WhichOneof("body") in ("task", "tasks")
 
 
-async def test_tasks_go_back_uncounted_when_their_config_can_not_be_read(scene):
+@pytest.fixture
+def hasty(monkeypatch):
+    """What fails is tried again at once."""
+    monkeypatch.setattr(ticks, "PAUSE_SECONDS", 0.01)
+
+
+async def test_an_edit_that_could_not_be_read_is_pushed_as_soon_as_it_can(hasty, scene, until, caplog):
+    worker = await scene.worker().subscribe()
+    scene.engine.queue("before")
+    await worker.task()
+
+    scene.engine.failing = {"default_configs"}
+    scene.engine.edit_config(LEAF, b'{"a":2}')
+    await until(lambda: "following hints fails" in caplog.text)
+    scene.engine.failing = set()
+
+    assert (await worker.next("config")).config == b'{"a":2}'
+
+
+async def test_tasks_go_back_uncounted_when_their_config_can_not_be_read(hasty, scene):
     worker = await scene.worker().subscribe()
     scene.engine.queue("before")
     await worker.task()
