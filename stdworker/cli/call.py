@@ -19,6 +19,7 @@ from stdworker.bridge.launch import MODES
 from stdworker.bridge.result_json import verdict
 from stdworker.cli.call_output import EXIT_STATUS, as_json, as_text, summary
 from stdworker.cli.logs import log_as_asked
+from stdworker.cli.numbers import WholeNumber
 from stdworker.cli.program_arguments import GivenProgram, ProgramCommand, read_config, read_spec, resource_name
 from stdworker.cli.signals import until_interrupted
 from stdworker.cli.terminal import plain
@@ -44,7 +45,7 @@ VIOLATION_CHARACTERS_MAX = 200
 @click.option("--config", metavar="FILE", help="The kind's default launch config (JSON, YAML or TOML).")
 @click.option("--override", metavar="FILE", help="The resource's own config, merged over it.")
 @click.option("--mode", type=click.Choice(MODES), help="How the program is run.")
-@click.option("--repeat", type=click.IntRange(1, REPEAT_MAX), default=1, help="Run so many tasks, one after the other.")
+@click.option("--repeat", type=WholeNumber(1, REPEAT_MAX), default=1, help="Run so many tasks, one after the other.")
 @click.option("--record", type=click.Path(dir_okay=False, path_type=Path), help="Add the tasks to this record.")
 @click.option("-o", "--output", type=click.Choice(["text", "json"]), default="text", show_default=True)
 @click.argument("command", nargs=-1, metavar="[--] PROGRAM [ARGS]...", type=click.UNPROCESSED)

@@ -12,6 +12,7 @@ from typing import Any
 
 import click
 
+from stdworker.cli.numbers import Number
 from stdworker.cli.program_arguments import GivenProgram, ProgramCommand, read_config, read_spec
 from stdworker.cli.signals import until_interrupted
 from stdworker.model.json_text import join_members
@@ -41,7 +42,7 @@ def finite(context: click.Context, parameter: click.Parameter, seconds: float) -
 @click.option("--config", metavar="FILE", help="The kind's default launch config (JSON, YAML or TOML).")
 @click.option("--mode", type=click.Choice(MODES), help="How the program is run. [the kind file's, or oneshot]")
 @click.option("--reaction", "reactions", multiple=True, metavar="NAME", help="Run this one only; repeatable.")
-@click.option("--timeout", "timeout_seconds", type=click.FloatRange(0.1, SECONDS_MAX), default=10.0, show_default=True,
+@click.option("--timeout", "timeout_seconds", type=Number(0.1, SECONDS_MAX), default=10.0, show_default=True,
               callback=finite, metavar="SECONDS", help="How long one request may take.")  # fmt: skip
 @click.option("--only", multiple=True, metavar="CASE", help="Run this case only; repeatable.")
 @click.option("--skip", multiple=True, metavar="CASE", help="Leave this case out; repeatable.")

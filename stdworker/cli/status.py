@@ -11,6 +11,7 @@ from typing import Any
 
 import click
 
+from stdworker.cli.numbers import WholeNumber
 from stdworker.cli.status_output import one_worker, several_workers
 from stdworker.cli.terminal import plain
 from stdworker.errors import JsonError
@@ -36,7 +37,7 @@ class _LocalConnection(http.client.HTTPConnection):
 
 
 @click.command()
-@click.option("--pid", type=int, help="The worker with this process id. [all of this user on this machine]")
+@click.option("--pid", type=WholeNumber(1), help="The worker with this process id. [all of this user on this machine]")
 @click.option("--addr", metavar="HOST:PORT", help="The worker whose HEALTH_ADDR this is.")
 @click.option("-o", "--output", type=click.Choice(["text", "json"]), default="text", show_default=True)
 def status(pid: int | None, addr: str | None, output: str) -> None:

@@ -310,7 +310,7 @@ def test_more_tasks_than_anybody_waits_for_are_refused(program):
     done = call("--repeat", "99999999999999999999", program("echo '{}'"))
 
     assert done.returncode == 2
-    assert "is not in the range 1<=x<=1000000" in done.stderr
+    assert "is not a whole number from 1 to 1000000" in done.stderr
 
 
 def test_a_program_on_path_is_found_by_its_bare_name_and_so_is_its_kind_file(program, tmp_path):

@@ -141,7 +141,7 @@ def test_the_settings_of_the_config_reach_the_program(program, tmp_path):
         (["--only", "unicorn", "PROGRAM"], "no case 'unicorn'"),
         (["--spec", "{", "PROGRAM"], "not JSON"),
         (["--mode", "swim", "PROGRAM"], "'swim' is not one of"),
-        (["--timeout", "0", "PROGRAM"], "0 is not in the range"),
+        (["--timeout", "0", "PROGRAM"], "is not a number from 0.1 to "),
         (["--unheard-of", "PROGRAM"], "--unheard-of"),
         (["--junit", "nowhere/report.xml", "--only", "answer", "PROGRAM"], "can't be written"),
         (["--only", "answer", "--skip", "answer", "PROGRAM"], "no case is left to run"),

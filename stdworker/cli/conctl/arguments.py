@@ -15,6 +15,7 @@ from click.core import ParameterSource
 
 from stdworker.cli.conctl.client import Client, Connection, Failed
 from stdworker.cli.conctl.items import BINDING, CONFIG, KIND, RESOURCE
+from stdworker.cli.numbers import WholeNumber
 from stdworker.errors import StdworkerError
 from stdworker.model.kind import VERSION_MAX
 from stdworker.model.settings import Environment
@@ -32,7 +33,7 @@ TYPES = {alias: name for name, aliases in ALIASES.items() for alias in (name, *a
 
 TIMEOUT_HOURS_MAX = 8_760  # a year; what a socket takes is bounded too
 
-KIND_VERSION = click.IntRange(1, VERSION_MAX)
+KIND_VERSION = WholeNumber(1, VERSION_MAX)
 _VERSION = re.compile(r"[1-9][0-9]{0,4}", re.ASCII)
 
 F = TypeVar("F", bound=Callable[..., Any])

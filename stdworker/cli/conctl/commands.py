@@ -35,6 +35,7 @@ from stdworker.cli.conctl.tables import table
 from stdworker.cli.conctl.wait import wait_for
 from stdworker.cli.conctl.watch import Watching, line_of
 from stdworker.cli.ending import CommandLine
+from stdworker.cli.numbers import WholeNumber
 from stdworker.model.json_text import RawJson, loads
 from stdworker.model.kind import Phase
 
@@ -190,7 +191,7 @@ def get(session: Session, target: Sequence[str], kind_version: int, reveal: bool
 @click.option("--phase", "phases", multiple=True, type=PHASES, help="In this phase; any of them.")
 @click.option("--owner", "owners", multiple=True, metavar="KIND/NAME", help="Owned by it; any of them.")
 @click.option("--name", default="", help="A part of the name.")
-@click.option("--limit", type=click.IntRange(0), default=500, show_default=True, help="At most so many; 0: all.")
+@click.option("--limit", type=WholeNumber(0), default=500, show_default=True, help="At most so many; 0: all.")
 @shared
 def list_(session: Session, listed: str, everything: bool, limit: int, **filters: Any) -> None:
     """List resources (those that nobody owns, unless -A), or the things of another type."""
@@ -238,7 +239,7 @@ def tree(session: Session, resource: str) -> None:
 
 @cli.command(epilog="Example: conctl events greeter/ada")
 @click.argument("resource", metavar="KIND/NAME", shell_complete=complete_resource)
-@click.option("--limit", type=click.IntRange(0), default=0, help="At most so many, the oldest first; 0: all.")
+@click.option("--limit", type=WholeNumber(0), default=0, help="At most so many, the oldest first; 0: all.")
 @shared
 def events(session: Session, resource: str, limit: int) -> None:
     """Show what happened to a resource, the oldest first."""

@@ -12,6 +12,7 @@ from stdworker.cli.conctl.completion import complete_resource
 from stdworker.cli.conctl.items import RESOURCE
 from stdworker.cli.conctl.output import age, print_document
 from stdworker.cli.conctl.tables import table
+from stdworker.cli.numbers import WholeNumber
 from stdworker.model.json_text import dumps, join_members, loads
 from stdworker.model.kind import Phase
 
@@ -20,7 +21,7 @@ HEADINGS = ("GENERATION", "VERSION", "AGE", "BY", "BYTES", "LIVE")
 
 @click.command(epilog="Example: conctl history greeter/ada")
 @click.argument("resource", metavar="KIND/NAME", shell_complete=complete_resource)
-@click.option("--limit", type=click.IntRange(1, 500), default=100, show_default=True, help="At most so many.")
+@click.option("--limit", type=WholeNumber(1, 500), default=100, show_default=True, help="At most so many.")
 @shared
 def history(session: Session, resource: str, limit: int) -> None:
     """Show the specs that a resource has had, the live one first.
@@ -51,7 +52,7 @@ def _row(revision: Mapping[str, Any]) -> list[str]:
 
 @click.command(epilog="Example: conctl rollback greeter/ada --to 3")
 @click.argument("resource", metavar="KIND/NAME", shell_complete=complete_resource)
-@click.option("--to", "generation", type=click.IntRange(1), required=True, help="The generation that had the spec.")
+@click.option("--to", "generation", type=WholeNumber(1), required=True, help="The generation that had the spec.")
 @shared
 def rollback(session: Session, resource: str, generation: int) -> None:
     """Give a resource the spec again that it had at a generation.
