@@ -1,4 +1,4 @@
-"""Numbers on a command line."""
+"""Numbers on a command line; what is none is refused in a sentence of ours."""
 
 from __future__ import annotations
 
@@ -7,30 +7,29 @@ from typing import Any
 import click
 
 
-class _Sentence(click.ParamType):
-    """What is no such number is refused in a sentence of ours."""
+class WholeNumber(click.IntRange):
+    """A whole number from `min` on, up to `max` if there is one."""
 
-    what: str
-    min: float | None
-    max: float | None
+    name = "number"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         try:
             return super().convert(value, param, ctx)
         except click.BadParameter:
-            upper = "on" if self.max is None else f"to {self.max}"
-            self.fail(f"{value!r} is not {self.what} from {self.min} {upper}", param, ctx)
+            self.fail(_sentence(value, "a whole number", self), param, ctx)
 
 
-class WholeNumber(_Sentence, click.IntRange):
-    """A whole number from `min` on, up to `max` if there is one."""
-
-    name = "number"
-    what = "a whole number"
-
-
-class Number(_Sentence, click.FloatRange):
-    """The same with a fraction."""
+class Number(click.FloatRange):
+    """The same, also with a fraction."""
 
     name = "number"
-    what = "a number"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        try:
+            return super().convert(value, param, ctx)
+        except click.BadParameter:
+            self.fail(_sentence(value, "a number", self), param, ctx)
+
+
+def _sentence(value: Any, what: str, range_: click.IntRange | click.FloatRange) -> str:
+    return f"{value!r} is not {what} from {range_.min} {'on' if range_.max is None else f'to {range_.max}'}"
