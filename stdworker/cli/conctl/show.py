@@ -70,14 +70,12 @@ def _heading(resource: Mapping[str, Any]) -> Text:
         ("Work", _work(resource["work"])),
         ("UID", resource["uid"]),
     ]
-    made = Text()
-    for title, text in lines:
-        if text:
-            made.append(f"{title + ':':<12}", "bold").append_text(
-                phase(text) if title == "Phase" else Text(plain(text))
-            )
-            made.append("\n")
-    return made
+    told = [
+        Text.assemble((f"{title + ':':<12}", "bold"), phase(text) if title == "Phase" else plain(text))
+        for title, text in lines
+        if text
+    ]
+    return Text("\n").join(told)
 
 
 def sentence(reason: Mapping[str, Any]) -> str:
@@ -122,7 +120,7 @@ def progress(work: Mapping[str, Any] | None) -> str:
 
 
 def _section(title: str, body: str) -> None:
-    click.secho(f"{title}:", bold=True)
+    click.secho(f"\n{title}:", bold=True)
     click.echo("\n".join(f"  {line}" for line in body.splitlines()))
 
 

@@ -195,8 +195,10 @@ UID:        …
 
 Not Ready because:
   it failed and is not tried again: no such bucket
+
 Labels:
   test: page
+
 Spec:
   fail: no such bucket
 
