@@ -53,8 +53,8 @@ class Applying:
                 self.fail(item, explained(item, would.problem))
                 continue
             changes = changes_of(would)
-            told = "is unchanged" if would.result == "unchanged" else f"would be {_done(item, would.result)}"
-            lines = [f"{_TITLES[item.type]} {item.name} {told}", *(f"  {change.sentence}" for change in changes)]
+            told = "is unchanged" if would.result == "unchanged" else f"would be {done(item.type, would.result)}"
+            lines = [f"{item.title} {told}", *(f"  {change.sentence}" for change in changes)]
             more = {"changes": join_elements([change.document for change in changes])}
             self.on_result(item, would.result, more, "\n".join(lines))
 
@@ -80,12 +80,12 @@ class Applying:
             response = self.client.call("PUT", path, query={"force": "true"}, body=item.body)
             forced = f" by force: {error.message}"
         result = response.headers.get("x-apply-result", "configured")
-        self.on_result(item, result, {}, f"kind {item.name} {_done(item, result)}{forced}")
+        self.on_result(item, result, {}, f"{item.title} {done(item.type, result)}{forced}")
 
     def put(self, item: Item, path: str) -> None:
         response = self.client.call("POST", path, body=item.body)
         result = response.headers.get("x-apply-result", "configured")
-        self.on_result(item, result, {}, f"{_TITLES[item.type]} {item.name} {result}")
+        self.on_result(item, result, {}, f"{item.title} {result}")
 
     def send_batch(self, batch: Sequence[Item]) -> None:
         body = b"\n".join(ascii_line(item.body) for item in batch)
@@ -101,15 +101,12 @@ class Applying:
 
     def fail(self, item: Item, message: str) -> None:
         self.failures += 1
-        click.echo(f"{item.where}: {item.type} {item.name}: {message}", err=True)
+        click.echo(f"{item.where}: {item.title}: {message}", err=True)
 
 
-_TITLES = {KIND: "kind", CONFIG: CONFIG, BINDING: BINDING, RESOURCE: RESOURCE}
-
-
-def _done(item: Item, result: str) -> str:
+def done(what: str, result: str) -> str:
     """A kind is published, as new or again."""
-    return "published" if item.type == KIND and result != "unchanged" else result
+    return "published" if what == KIND and result != "unchanged" else result
 
 
 @dataclass(slots=True)

@@ -28,7 +28,7 @@ from stdworker.cli.conctl.completion import complete_resource, complete_target
 from stdworker.cli.conctl.declaring import diff, edit, sync
 from stdworker.cli.conctl.explain import explain
 from stdworker.cli.conctl.history import history, quarantine, rollback, unquarantine
-from stdworker.cli.conctl.items import CONFIG, RESOURCE, load, ordered, program_items
+from stdworker.cli.conctl.items import CONFIG, RESOURCE, load, ordered, program_items, titled
 from stdworker.cli.conctl.listing import filters_of, list_members, list_things, print_list
 from stdworker.cli.conctl.run import ask, await_end, json_input, show_operation
 from stdworker.cli.conctl.tables import table
@@ -108,7 +108,7 @@ def apply(
 
 @cli.command(epilog="Example: conctl delete greeter/ada --wait")
 @click.argument("target", nargs=-1, required=True, metavar="[TYPE] NAME", shell_complete=complete_target)
-@click.option("--kind-version", type=KIND_VERSION, default=1, show_default=True, help="Of a manifest.")
+@click.option("--kind-version", type=KIND_VERSION, default=1, show_default=True, help="Of a kind.")
 @click.option("--dry-run", is_flag=True, help="Say what would go, or what stands against it; change nothing.")
 @click.option("--force", is_flag=True, help="Skip what stands against it; recorded.")
 @click.option("--wait", "waits", is_flag=True, help="Wait until the resource is gone.")
@@ -132,7 +132,7 @@ def delete(session: Session, target: Sequence[str], kind_version: int, dry_run: 
             return
         else:
             done = "deletion requested" if kind == RESOURCE else "deleted"
-    click.echo(f"{kind} {title_of(kind, name, kind_version)} {done}{output.doomed(answer)}")
+    click.echo(f"{titled(kind, title_of(kind, name, kind_version))} {done}{output.doomed(answer)}")
 
 
 @cli.command(epilog="Example: conctl reconcile greeter/ada")
@@ -166,7 +166,7 @@ def run(session: Session, resource: str, verb: str, given: RawJson | None, waits
 
 @cli.command(epilog="Example: conctl get greeter/ada -o yaml")
 @click.argument("target", nargs=-1, required=True, metavar="[TYPE] NAME", shell_complete=complete_target)
-@click.option("--kind-version", type=KIND_VERSION, default=1, show_default=True, help="Of a manifest.")
+@click.option("--kind-version", type=KIND_VERSION, default=1, show_default=True, help="Of a kind.")
 @click.option("--reveal", is_flag=True, help="Show secrets of a provider config; recorded.")
 @shared
 def get(session: Session, target: Sequence[str], kind_version: int, reveal: bool) -> None:

@@ -116,7 +116,7 @@ def _show_diffs(session: Session, found: Sequence[Item], force: bool) -> int:
     with session.client() as client:
         for item, would in Plan(client, force).ask(kept_in_app(client, found, force)):
             if would.problem is not None:
-                click.echo(f"{item.where}: {item.type} {item.name}: {explained(item, would.problem)}", err=True)
+                click.echo(f"{item.where}: {item.title}: {explained(item, would.problem)}", err=True)
                 status = TROUBLE
             elif would.result != "unchanged":
                 _show_diff(session, results, item, would)
@@ -135,7 +135,7 @@ def _show_diff(session: Session, results: Results, item: Item, would: Would) -> 
 
 @click.command(epilog="Example: EDITOR=nano conctl edit greeter/ada")
 @click.argument("target", nargs=-1, required=True, metavar="[TYPE] NAME", shell_complete=complete_target)
-@click.option("--kind-version", type=KIND_VERSION, default=1, show_default=True, help="Of a manifest.")
+@click.option("--kind-version", type=KIND_VERSION, default=1, show_default=True, help="Of a kind.")
 @shared
 def edit(session: Session, target: Sequence[str], kind_version: int) -> None:
     """Change a declaration in $VISUAL or $EDITOR. What is wrong with it is shown there until it is mended.

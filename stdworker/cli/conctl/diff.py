@@ -22,7 +22,7 @@ def unified(item: Item, would: Would) -> Iterator[str]:
     if would.result == "unchanged":
         return
     before, after = (_lines(side) for side in (would.before, would.after))
-    name = f"{item.type} {item.name}"
+    name = item.title
     found = list(
         difflib.unified_diff(before, after, f"{name} (engine)", f"{name} ({item.where})", "", "", CONTEXT_LINES, "")
     )

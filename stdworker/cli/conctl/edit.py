@@ -10,10 +10,10 @@ from typing import NamedTuple
 
 import click
 
-from stdworker.cli.conctl.apply import PATHS
+from stdworker.cli.conctl.apply import PATHS, done
 from stdworker.cli.conctl.arguments import path_of, title_of
 from stdworker.cli.conctl.client import Client, Failed
-from stdworker.cli.conctl.items import BINDING, CONFIG, KIND, RESOURCE, Item, items
+from stdworker.cli.conctl.items import BINDING, CONFIG, KIND, RESOURCE, Item, Source, items, sourced, titled
 from stdworker.cli.conctl.output import pretty_yaml
 from stdworker.cli.conctl.plan import explained
 from stdworker.cli.terminal import plain
@@ -83,6 +83,10 @@ class Editing:
     def of(cls, client: Client, what: str, name: str, version: int) -> Editing:
         return cls(client, what, title_of(what, name, version), path_of(what, name, version))
 
+    @property
+    def title(self) -> str:
+        return titled(self.type, self.name)
+
     def run(self) -> str:
         """A sentence of what came of it. Raises Failed; then what was written is in a file that it names."""
         try:
@@ -100,19 +104,19 @@ class Editing:
             edited = self.open(text)
             if edited == seen.text:
                 self.unsaved = ""
-                return f"{self.type} {self.name} unchanged"
+                return f"{self.title} unchanged"
             if not edited or (self.is_refused and edited == text):
                 raise self.given_up()
             text = self.unsaved = edited
             try:
-                return self.store(seen, text)
-            except ConfigError as error:
-                self.refuse(str(error))
+                return self.send(seen, self.item(text))
+            except ConfigError:
+                self.refuse(text)
             except Failed as error:
                 if error.status == CHANGED_MEANWHILE:
                     seen = self.look_again(seen)
                 elif error.status in REFUSED:
-                    self.refuse(error.message)
+                    self.refuse(text, error)
                 else:
                     raise
         raise self.given_up()
@@ -128,9 +132,20 @@ class Editing:
             file.write(self.unsaved)
         return f"\nwhat you wrote is in {file.name}"
 
-    def refuse(self, why: str) -> None:
-        self.why = why
-        self.notes, self.is_refused = [*why.splitlines(), "(leave the text as it is, or empty, to give up)"], True
+    def refuse(self, text: str, error: Failed | None = None) -> None:
+        """Say why above the text, by its lines as they are numbered below what is said."""
+        self.why = self.refusal(text, error)
+        above = len(self.why.splitlines()) + 1
+        told = self.refusal("#\n" * above + text, error)
+        self.notes, self.is_refused = [*told.splitlines(), "(leave the text as it is, or empty, to give up)"], True
+
+    def refusal(self, text: str, error: Failed | None) -> str:
+        try:
+            item = self.item(text)
+        except ConfigError as mistake:
+            return str(mistake)
+        assert error is not None
+        return explained(item, error.problem) if error.problem else error.message
 
     def open(self, text: str) -> str:
         """What the editor makes of the text; notes stand above it as comments."""
@@ -168,27 +183,20 @@ class Editing:
         self.notes, self.is_refused = told, False
         return now
 
-    def store(self, seen: Seen, text: str) -> str:
-        item = self.item(text)
-        try:
-            return self.send(seen, item)
-        except Failed as error:
-            told = explained(item, error.problem) if error.problem else error.message
-            raise Failed(told, error.status, error.problem) from None
-
     def item(self, text: str) -> Item:
         """The one thing that the text declares. Raises ConfigError if it is another one than was opened."""
-        documents = parse_documents(text.encode(), "edited.yaml")
-        found = list(items(documents[0], self.type)) if len(documents) == 1 else []
+        source = Source(text.encode(), "edited.yaml", 0)
+        documents = parse_documents(source.text, source.name)
+        found = list(sourced(items(documents[0], self.type), source)) if len(documents) == 1 else []
         if len(found) != 1 or found[0].name != self.name:
-            raise ConfigError(f"the text must declare {self.type} {self.name}, and only that")
+            raise ConfigError(f"the text must declare {self.title}, and only that")
         return found[0]
 
     def send(self, seen: Seen, item: Item) -> str:
         body = join_members({**_CLEARED[self.type], **item.members})
         method, path = ("PUT", self.path_of_kind()) if self.type == KIND else ("POST", PATHS[self.type])
         response = self.client.call(method, path, body=body, headers={"if-match": seen.tag})
-        return f"{self.type} {self.name} {response.headers.get('x-apply-result', 'configured')}"
+        return f"{self.title} {done(self.type, response.headers.get('x-apply-result', 'configured'))}"
 
     def path_of_kind(self) -> str:
         return f"{self.path.rsplit('/versions/', 1)[0]}/manifest"

@@ -58,6 +58,15 @@ class Item:
     def identity(self) -> tuple[str, str]:
         return self.type, self.name
 
+    @property
+    def title(self) -> str:
+        return titled(self.type, self.name)
+
+
+def titled(what: str, name: str) -> str:
+    """What messages call a thing: a manifest by what it declares, a kind."""
+    return f"{'kind' if what == KIND else what} {name}"
+
 
 def load(sources: Sequence[str], forced_type: str | None = None) -> list[Item]:
     """Read files, folders (their files by name, recursively) and `-`; each after what it may need.

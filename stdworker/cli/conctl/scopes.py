@@ -130,5 +130,5 @@ def _refuse_twice(tree: Tree) -> None:
     seen: dict[tuple[str, str], str] = {}
     for item, _ in tree.items:
         if item.identity in seen:
-            raise ConfigError(f"{seen[item.identity]} and {item.where} both declare the {item.type} {item.name}")
+            raise ConfigError(f"{seen[item.identity]} and {item.where} both declare the {item.title}")
         seen[item.identity] = item.where

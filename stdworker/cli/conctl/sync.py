@@ -16,7 +16,7 @@ from stdworker.cli.conctl.apply import Applying, Results
 from stdworker.cli.conctl.apps import APP_LABEL, labelled, labels_of
 from stdworker.cli.conctl.arguments import path_of
 from stdworker.cli.conctl.client import Client, Failed, Listing
-from stdworker.cli.conctl.items import BINDING, CONFIG, KIND, RESOURCE, Item
+from stdworker.cli.conctl.items import BINDING, CONFIG, KIND, RESOURCE, Item, titled
 from stdworker.cli.conctl.output import doomed
 from stdworker.cli.conctl.plan import Plan, Would
 from stdworker.cli.conctl.scopes import Tree
@@ -57,7 +57,7 @@ class Left(NamedTuple):
 
     @property
     def title(self) -> str:
-        return f"{'kind' if self.type == KIND else self.type} {self.name}"
+        return titled(self.type, self.name)
 
 
 @dataclass(slots=True)

@@ -59,6 +59,19 @@ def test_an_output_that_a_command_has_not_is_refused_instead_of_ignored(conctl, 
     assert "this command has no --output json; " in done.stderr
 
 
+def test_a_kind_is_called_so_whatever_is_done_with_it(conctl, tmp_path):
+    kind = f"kind: word\nkind_version: 1\n{REACTIONS}"
+    file = tmp_path / "word.yaml"
+    file.write_text(kind.replace("kind_version: 1", "kind_version: 0"))
+    assert conctl("apply", "-f", str(file)).stderr.startswith(f"{file}:1: kind word@0: ")
+    file.write_text(kind)
+    assert "--- kind word@1 (engine)" in conctl("diff", "-f", str(file)).stdout
+    assert apply(conctl, kind, "--dry-run").stdout.startswith("kind word@1 would be published")
+    assert apply(conctl, kind).stdout == "kind word@1 published\n"
+    assert apply(conctl, kind).stdout == "kind word@1 unchanged\n"
+    assert conctl("delete", "manifest", "word").stdout == "kind word@1 deleted\n"
+
+
 def test_apply_goes_on_after_a_failure_and_ends_with_1(conctl):
     done = apply(conctl, leaf("wrong", size="big") + "---\n" + leaf("right"))
     assert done.exit_code == 1
@@ -281,7 +294,7 @@ def test_kinds_are_listed_shown_and_deleted(conctl):
     assert "passing@3" in conctl("list", "kinds", "-o", "name").stdout.split()
     assert "passing  3" in conctl("list", "manifests").stdout
     assert "trigger: specChange" in conctl("get", "kind", "passing@3").stdout
-    assert conctl("delete", "crd", "passing", "--kind-version", "3").stdout == "manifest passing@3 deleted\n"
+    assert conctl("delete", "crd", "passing", "--kind-version", "3").stdout == "kind passing@3 deleted\n"
     assert conctl("get", "kind", "passing@3").exit_code == 1
 
 

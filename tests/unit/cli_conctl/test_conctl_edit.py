@@ -1,6 +1,7 @@
 """`conctl edit` with a program for an editor."""
 
 import json
+import re
 import stat
 import sys
 from pathlib import Path
@@ -120,8 +121,18 @@ def test_who_gives_up_is_told_each_place_and_reason(conctl, editor):
     editor({"size: 1": "size: big"}, {})
     assert conctl("edit", "leaf/reasons").stderr.splitlines()[:2] == [
         "Error: not stored: the spec breaks the schema of leaf@1",
-        '  body/spec/size: "big" is not of type "number"',
+        '  edited.yaml:7 /spec/size: "big" is not of type "number"',
     ]
+
+
+@pytest.mark.parametrize("wrong", ["size: big", "size: [}"])
+def test_a_refusal_names_the_line_that_the_editor_shows_it_in(conctl, editor, wrong):
+    declare(conctl, "lines", size=1)
+    editor({"size: 1": wrong}, {wrong: "size: 1"})
+    conctl("edit", "leaf/lines")
+    shown = editor.seen()[1]
+    [line] = re.findall(r"edited\.yaml:(\d+)", shown)
+    assert wrong in shown.splitlines()[int(line) - 1]
 
 
 def test_who_gives_up_over_what_somebody_changed_meanwhile_is_told_so(conctl, editor, raced):
@@ -244,7 +255,7 @@ def test_a_kind_is_edited(conctl, editor):
         "reactions: [{name: work, trigger: specChange, emits: [status]}]\n",
     )
     editor({"Old.": "New."})
-    assert conctl("edit", "kind", "edk", "--kind-version", "2").stdout == "manifest edk@2 configured\n"
+    assert conctl("edit", "kind", "edk", "--kind-version", "2").stdout == "kind edk@2 published\n"
     assert "New." in conctl("get", "kind", "edk@2").stdout
 
 
