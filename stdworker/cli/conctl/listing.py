@@ -38,7 +38,7 @@ def list_things(
     if listed == MEMBER:
         list_members(session, client)
     elif listed == KIND:
-        _list_kinds(session, client, filters)
+        _list_kinds(session, client, limit, filters)
     elif listed == CONFIG:
         _list_configs(session, client, limit, filters)
     elif listed == BINDING:
@@ -77,8 +77,8 @@ def filters_of(filters: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _list_kinds(session: Session, client: Client, filters: dict[str, Any]) -> None:
-    found = Listing(client, "/kinds/manifests", "manifests", {}, chosen=_chosen(filters, "kind"))
+def _list_kinds(session: Session, client: Client, limit: int, filters: dict[str, Any]) -> None:
+    found = Listing(client, "/kinds/manifests", "manifests", {}, limit, chosen=_chosen(filters, "kind"))
     headings = ("KIND", "VERSION", "REACTIONS", "DESCRIPTION")
     print_list(session, "manifests", found, headings, _kind_row, lambda m: f"{m['kind']}@{m.get('kind_version', 1)}")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import platform
 from typing import Any
 
-from fastapi import APIRouter, FastAPI, Request
+from fastapi import APIRouter, Depends, FastAPI, Request
 from starlette.middleware.cors import CORSMiddleware
 from starlette.middleware.gzip import GZipMiddleware
 from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
@@ -28,6 +28,7 @@ from stdworker.engine.api import (
     resources,
     watch,
 )
+from stdworker.engine.api.asked import only_known
 from stdworker.engine.api.context import InEngine, answer, now_ms
 from stdworker.engine.api.feed import Feed
 from stdworker.engine.api.guard import Access, Guard
@@ -61,9 +62,9 @@ def build_app(engine: Engine, *, store: str = "sqlite", access: Access = _OPEN) 
     app.state.feed = Feed(engine)
     app.state.draining = False  # set by whoever runs it
     problems.install(app)
-    app.include_router(_meta, prefix=API_PREFIX)
-    for part in (batch, plan, resources, history, relations, operations, watch, kinds, configs, reactors, audit):
-        app.include_router(part.router, prefix=API_PREFIX)
+    parts = (batch, plan, resources, history, relations, operations, watch, kinds, configs, reactors, audit)
+    for router in (_meta, *(part.router for part in parts)):
+        app.include_router(router, prefix=API_PREFIX, dependencies=[Depends(only_known)])
     app.include_router(_probes)
     app.include_router(_pages)
     app.openapi = lambda: openapi.document(app)  # type: ignore[method-assign]

@@ -45,11 +45,13 @@ async def put(
     request: Request,
     query: Annotated[ConfigQuery, Query()],
     if_match: etags.IfMatch = None,
+    if_none_match: etags.IfNew = None,
 ) -> Response:
     """An existing name is updated. A pair has at most one default."""
     body = await bodies.read(request, bodies.CONFIG_BYTES_MAX)
     declared = declarations.config(bodies.decode(body, ConfigBody))
     declared.only_if = etags.named(if_match)
+    declared.only_new = etags.asks_for_new(if_none_match)
     result, record = await engine.put_config(declared, actor, requeue=query.requeue)
     status = 201 if result == "created" else 200
     headers = {"X-Apply-Result": result, "ETag": etags.of(record.revision)}

@@ -9,8 +9,8 @@ from typing import Annotated
 
 from fastapi import Header
 
-from stdworker.engine.api.problems import Refused
 from stdworker.engine.store.records import ResourceRecord
+from stdworker.errors import Invalid
 from stdworker.model.kind import Phase
 
 IfMatch = Annotated[str | None, Header(description="Only if it has one of these tags; `*`: if it is there.")]
@@ -39,9 +39,10 @@ def named(header: str | None) -> list[str] | None:
 
 
 def asks_for_new(header: str | None) -> bool:
-    """Raises Refused for tags, which have no meaning where something is declared."""
+    """Raises Invalid for tags, which have no meaning where something is declared."""
     if header not in (None, "*"):
-        raise Refused(400, "bad_precondition", f"header/If-None-Match: {header!r} is not *; for tags there is If-Match")
+        place, told = "header/If-None-Match", f"{header!r} is not *; for tags there is If-Match"
+        raise Invalid(f"{place}: {told}", [(place, told)], code="bad_precondition")
     return header is not None
 
 

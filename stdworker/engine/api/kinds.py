@@ -9,10 +9,10 @@ from fastapi import APIRouter, Path, Query, Request
 from msgspec import UNSET, Raw
 from starlette.responses import Response
 
-from stdworker.engine.api import bodies, declarations, etags, examples
-from stdworker.engine.api.context import Actor, InEngine, KindPath, answer
-from stdworker.engine.api.openapi import APPLIED, TAGGED, documented
-from stdworker.engine.api.queries import DeleteQuery, PublishQuery, SchemaQuery
+from stdworker.engine.api import bodies, declarations, etags, examples, queries
+from stdworker.engine.api.context import Actor, InEngine, KindPath, answer, paged
+from stdworker.engine.api.openapi import APPLIED, PAGED, TAGGED, documented
+from stdworker.engine.api.queries import DeleteQuery, KindsQuery, PublishQuery, SchemaQuery
 from stdworker.engine.api.shapes.common import Deleted
 from stdworker.engine.api.shapes.kinds import Kinds, KindSchema, KindView, Manifests, PolicyBody, PolicyView, published
 from stdworker.engine.store.records import KindPolicy, KindRecord
@@ -28,21 +28,35 @@ SCHEMAS = ("spec_schema", "status_schema", "config_schema")
 VersionPath = Annotated[int, Path(ge=1, le=VERSION_MAX, examples=[1])]
 
 
-@router.get("", **documented("List kinds and their versions", answer=Kinds))
-async def list_kinds(engine: InEngine) -> Response:
-    records = sorted(await engine.kinds(), key=lambda record: record.pair)
-    return answer(Kinds([_kind(kind, list(versions)) for kind, versions in groupby(records, lambda r: r.pair.kind)]))
+@router.get("", **documented("List kinds and their versions", answer=Kinds, headers=PAGED))
+async def list_kinds(engine: InEngine, query: Annotated[KindsQuery, Query()]) -> Response:
+    by_kind = [list(records) for _, records in groupby(await _after(engine, query.cursor), lambda r: r.pair.kind)]
+    shown = by_kind[: query.limit]
+    cursor = _cursor(shown[-1][-1]) if len(shown) < len(by_kind) else None
+    return paged(Kinds([_kind(records) for records in shown]), cursor)
 
 
-def _kind(kind: str, records: list[KindRecord]) -> KindView:
+async def _after(engine: InEngine, cursor: str | None) -> list[KindRecord]:
+    """What is published, in order, from a cursor on."""
+    last = queries.pair("cursor", cursor) if cursor is not None else KindVersion("", 0)
+    return sorted((record for record in await engine.kinds() if record.pair > last), key=lambda record: record.pair)
+
+
+def _cursor(record: KindRecord) -> str:
+    return f"{record.pair.kind}/{record.pair.version}"
+
+
+def _kind(records: list[KindRecord]) -> KindView:
     description = (records[-1].manifest.value() or {}).get("description") or ""
-    return KindView(kind, [record.pair.version for record in records], description)
+    return KindView(records[-1].pair.kind, [record.pair.version for record in records], description)
 
 
-@router.get("/manifests", **documented("List all manifests", answer=Manifests))
-async def manifests(engine: InEngine) -> Response:
-    records = sorted(await engine.kinds(), key=lambda record: record.pair)
-    return answer(Manifests([published(record) for record in records]))
+@router.get("/manifests", **documented("List all manifests", answer=Manifests, headers=PAGED))
+async def manifests(engine: InEngine, query: Annotated[KindsQuery, Query()]) -> Response:
+    records = await _after(engine, query.cursor)
+    shown = records[: query.limit]
+    cursor = _cursor(shown[-1]) if len(shown) < len(records) else None
+    return paged(Manifests([published(record) for record in shown]), cursor)
 
 
 @router.get("/{kind}/schema", **documented("The schemas of a kind version", answer=KindSchema, problems=(404,)))
@@ -78,6 +92,7 @@ async def publish(
     request: Request,
     query: Annotated[PublishQuery, Query()],
     if_match: etags.IfMatch = None,
+    if_none_match: etags.IfNew = None,
 ) -> Response:
     """Answers the manifest with its `manifest_version`. A breaking change is refused unless forced.
 
@@ -94,6 +109,7 @@ async def publish(
         force=query.force,
         labels=declared.labels,
         only_if=etags.named(if_match),
+        only_new=etags.asks_for_new(if_none_match),
         requeue=query.requeue,
     )
     return answer(published(record), headers={"X-Apply-Result": result, "ETag": etags.of(record.revision)})

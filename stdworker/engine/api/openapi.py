@@ -102,12 +102,19 @@ def documented(
     }
 
 
-_ANYWHERE = {403: "Forbidden", 421: "Misdirected", 429: "TooManyRequests", 503: "Unavailable"}
+_ANYWHERE = {
+    403: "Forbidden",
+    421: "Misdirected",
+    422: "Unprocessable",
+    429: "TooManyRequests",
+    503: "Unavailable",
+}
 """Refusals that don't depend on the operation."""
+_OF_A_WRITE = {400: "BadRequest"}
 _OF_A_BODY = (400, 413, 415, 422)
 
 _WHY = {
-    400: "Not JSON, not a cursor of this list, or a spec that its kind's schema refuses; `errors` has the paths.",
+    400: "Not JSON, a spec that its kind's schema refuses, a cursor of another list, or a condition that isn't minded.",
     304: "It is still the one that `If-None-Match` names.",
     403: "The client's certificate, or the page's origin, is not one that may.",
     404: "No such thing.",
@@ -117,7 +124,7 @@ _WHY = {
     412: "It is another one than `If-Match` names.",
     413: "The body is too large.",
     415: "The body is not JSON, or packed by something else than gzip.",
-    422: "It breaks rules; `errors` has the paths.",
+    422: "It breaks rules, or has a parameter that the route has not; `errors` has the places.",
     421: "The Host is not a name of this engine.",
     429: "More requests than one client may make; `Retry-After` says when to come back.",
     503: "The store can't be used, it took too long, or the engine is shutting down.",
@@ -149,11 +156,12 @@ def document(app: FastAPI) -> dict[str, Any]:
         made = get_openapi(title=app.title, version=app.version, description=DESCRIPTION, routes=app.routes)
         _, components = msgspec.json.schema_components(_SHAPES, ref_template=_COMPONENTS + "{name}")
         made.setdefault("components", {})["schemas"] = components
-        made["components"]["responses"] = {name: _refusal(status) for status, name in _ANYWHERE.items()}
+        anywhere = {**_ANYWHERE, **_OF_A_WRITE}
+        made["components"]["responses"] = {name: _refusal(status) for status, name in anywhere.items()}
         components[Phase.__name__] = {"type": "string", "enum": [phase.value for phase in Phase]}
         for methods in made["paths"].values():
-            for operation in methods.values():
-                _tidy(operation)
+            for method, operation in methods.items():
+                _tidy(operation, _ANYWHERE if method == "get" else anywhere)
         app.openapi_schema = made
     return app.openapi_schema
 
@@ -163,12 +171,12 @@ def _refusal(status: int) -> dict[str, Any]:
     return {"description": _WHY[status], "content": content}
 
 
-def _tidy(operation: dict[str, Any]) -> None:
+def _tidy(operation: dict[str, Any], refusals: Mapping[int, str]) -> None:
     """Our problems replace FastAPI's own description of 422, which this API never answers."""
     unprocessable = operation["responses"].get("422")
     if unprocessable and "application/json" in unprocessable.get("content", {}):
         problem = {MEDIA_TYPE: {"schema": _schema(Problem)}}
         operation["responses"]["422"] = {"description": _WHY[422], "content": problem}
     _show(operation["responses"])
-    for status, name in _ANYWHERE.items():
+    for status, name in refusals.items():
         operation["responses"].setdefault(str(status), {"$ref": f"#/components/responses/{name}"})

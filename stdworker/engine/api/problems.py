@@ -34,7 +34,7 @@ STATUS_OF_CLASS: dict[type[errors.StdworkerError], int] = {
     errors.JsonError: 400,
     errors.StoreError: 503,
 }
-STATUS_OF_CODE = {"schema": 400, "bad_cursor": 400, "events_expired": 410, "precondition": 412}
+STATUS_OF_CODE = {"schema": 400, "bad_cursor": 400, "bad_precondition": 400, "events_expired": 410, "precondition": 412}
 
 _log = logging.getLogger(__name__)
 
@@ -84,7 +84,14 @@ def _violations(error: errors.StdworkerError, body: bytes) -> list[ErrorView]:
         pairs = error.violations
     elif isinstance(error, errors.JsonError) and error.path:
         pairs = [(error.path, error.message.removeprefix(f"{error.path}: "))]
-    return [ErrorView(text, f"body{pointer}", _value_at(body, pointer)) for pointer, text in pairs]
+    return [_violation(place, text, body) for place, text in pairs]
+
+
+def _violation(place: str, text: str, body: bytes) -> ErrorView:
+    """`place` is a pointer into the body, or names a parameter as in `query/limit`."""
+    if place and not place.startswith("/"):
+        return ErrorView(text, place)
+    return ErrorView(text, f"body{place}", _value_at(body, place))
 
 
 def _value_at(body: bytes, pointer: str) -> Any:

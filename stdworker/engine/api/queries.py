@@ -6,18 +6,20 @@ import re
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
 
 from stdworker.engine.store.records import AuditFilter, ResourceFilter
-from stdworker.errors import Invalid
+from stdworker.errors import Invalid, SettingsError
 from stdworker.model.kind import VERSION_MAX, KindVersion, Phase
 from stdworker.model.resource import Ref
+from stdworker.model.settings import Environment
 
 LIMIT_MAX = 500
 GRAPH_LIMIT_MAX = 1_000
 DEPTH_MAX = 10
 SEQUENCE_MAX = 2**63 - 1
 FILTER_VALUES_MAX = 100
+WAIT_SECONDS = 30.0
 
 Limit = Annotated[int, Field(ge=1, le=LIMIT_MAX, description="How many to answer at most.")]
 CURSOR = "[0-9]{1,18}"
@@ -60,6 +62,17 @@ _RFC_3339 = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,6})?(Z|[+-]\d\d:\
 Instant = Annotated[str | None, AfterValidator(_instant), Field(json_schema_extra={"format": "date-time"})]
 
 
+def _seconds(text: str) -> float:
+    try:
+        return Environment({"timeout": text}).duration("timeout", WAIT_SECONDS)
+    except SettingsError:
+        raise ValueError(f"{text!r} is not a duration such as 500ms, 30s or 1m30s") from None
+
+
+Duration = Annotated[float, BeforeValidator(_seconds), WithJsonSchema({"type": "string"})]
+"""Written as a duration, read as seconds."""
+
+
 class Strict(BaseModel):
     """No other parameter than those named."""
 
@@ -76,6 +89,13 @@ class NamesQuery(Strict):
     cursor: NameCursor = None
 
 
+class KindsQuery(Strict):
+    limit: Annotated[int | None, Field(ge=1, le=LIMIT_MAX)] = Field(
+        None, description="How many to answer at most; absent: all."
+    )
+    cursor: Annotated[str | None, _formed(_PAIR)] = Field(None, description="`X-Next-Cursor` of the page before.")
+
+
 class SelfQuery(Strict):
     """What a resource may be chosen by, beside its owner."""
 
@@ -88,7 +108,7 @@ class SelfQuery(Strict):
     def filter(self) -> ResourceFilter:
         return ResourceFilter(
             kinds=self.kind,
-            pairs=[_pair(text) for text in self.kv],
+            pairs=[pair("kv", text) for text in self.kv],
             phases=self.phase,
             name=self.name,
             labels=_labels(self.label),
@@ -136,7 +156,11 @@ class DeleteResourceQuery(DeleteQuery):
 
 class WaitQuery(Strict):
     condition: Annotated[Literal["ready", "synced", "deleted"], Field(alias="for")] = "ready"
-    timeout: str = Field("30s", description="A duration such as 500ms, 30s or 1m30s; at most 1h.")
+    timeout: Duration = Field(
+        f"{WAIT_SECONDS:g}s",
+        validate_default=True,
+        description="A duration such as 500ms, 30s or 1m30s; at most 1h.",
+    )
 
 
 class AuditQuery(PageQuery):
@@ -191,16 +215,17 @@ def _ms(instant: str | None) -> int | None:
     return None if instant is None else int(datetime.fromisoformat(instant).timestamp() * 1000)
 
 
-def _pair(text: str) -> KindVersion:
+def pair(parameter: str, text: str) -> KindVersion:
+    """A kind version as such a parameter has it. Raises Invalid."""
     if found := _PAIR.fullmatch(text):
         return KindVersion(found[1], int(found[2]))
-    raise _bad("kv", text, "kind/v2")
+    raise _bad(parameter, f"{text!r} is not of the form kind/v2")
 
 
 def _ref(text: str) -> Ref:
     if found := _OWNER.fullmatch(text):
         return Ref(found[1], found[2])
-    raise _bad("owner", text, "kind/name")
+    raise _bad("owner", f"{text!r} is not of the form kind/name")
 
 
 def _labels(texts: list[str]) -> dict[str, str]:
@@ -208,16 +233,16 @@ def _labels(texts: list[str]) -> dict[str, str]:
     labels: dict[str, str] = {}
     for key, value in map(_label, texts):
         if labels.setdefault(key, value) != value:
-            told = f"query/label: {key} can't be both {labels[key]!r} and {value!r}"
-            raise Invalid(told, code="bad_parameter")
+            raise _bad("label", f"{key} can't be both {labels[key]!r} and {value!r}")
     return labels
 
 
 def _label(text: str) -> tuple[str, str]:
     if found := _LABEL.fullmatch(text):
         return found[1], found[2]
-    raise _bad("label", text, "key:value")
+    raise _bad("label", f"{text!r} is not of the form key:value")
 
 
-def _bad(parameter: str, text: str, expected: str) -> Invalid:
-    return Invalid(f"query/{parameter}: {text!r} is not of the form {expected}", code="bad_parameter")
+def _bad(parameter: str, told: str) -> Invalid:
+    place = f"query/{parameter}"
+    return Invalid(f"{place}: {told}", [(place, told)], code="bad_parameter")

@@ -44,11 +44,18 @@ DeadLetterId = Annotated[int, Path(ge=1, le=SEQUENCE_MAX)]
         problems=(400, 412, 413, 422),
     ),
 )
-async def put(engine: InEngine, actor: Actor, request: Request, if_match: etags.IfMatch = None) -> Response:
+async def put(
+    engine: InEngine,
+    actor: Actor,
+    request: Request,
+    if_match: etags.IfMatch = None,
+    if_none_match: etags.IfNew = None,
+) -> Response:
     """An existing name is updated. What is crossed from now on is told; what waits already is told as it was bound."""
     body = bodies.decode(await bodies.read(request), BindingBody)
     declared = declarations.binding(body)
     declared.only_if = etags.named(if_match)
+    declared.only_new = etags.asks_for_new(if_none_match)
     result, row = await engine.put_binding(declared, actor)
     status = 201 if result == "created" else 200
     [view] = await _views(engine, [row])

@@ -27,7 +27,6 @@ from stdworker.engine.api.shapes.resources import ResourceView, Summary
 from stdworker.engine.api.wait import Waiting
 from stdworker.engine.reconcile import Engine, readings
 from stdworker.engine.store.records import ResourceFilter, ResourceRecord
-from stdworker.model.settings import Environment
 
 router = APIRouter(prefix="/resources/{kind}/{name}", tags=["relations"])
 
@@ -137,8 +136,7 @@ async def wait(engine: InEngine, ref: PathRef, request: Request, query: Annotate
 
     Waiting for `deleted` answers a `Deleted`.
     """
-    seconds = Environment({"timeout": query.timeout}).duration("timeout", 30.0)
     state = request.app.state
     waiting = Waiting(engine, ref, query.condition, request.is_disconnected, lambda: state.draining)
-    record = await waiting.until(seconds)
+    record = await waiting.until(query.timeout)
     return answer(Deleted() if record is None else ResourceView.of(record, now_ms()))

@@ -14,10 +14,10 @@ from stdworker.engine.api.context import InEngine, PathRef
 from stdworker.engine.api.feed import Feed, Page
 from stdworker.engine.api.follower import Follower
 from stdworker.engine.api.openapi import documented
-from stdworker.engine.api.problems import Refused
 from stdworker.engine.api.queries import SEQUENCE_MAX, ResourceWatchQuery, WatchQuery
 from stdworker.engine.api.shapes.events import WatchEvent
 from stdworker.engine.store.records import ResourceFilter
+from stdworker.errors import Invalid
 from stdworker.model.whole import whole
 
 MEDIA_TYPE = "text/event-stream"
@@ -104,5 +104,6 @@ def _resumed(since: int | None, last_event_id: str | None) -> int | None:
         return since
     sequence = whole(last_event_id, SEQUENCE_MAX)
     if sequence is None:
-        raise Refused(400, "bad_cursor", f"header/Last-Event-ID: {last_event_id!r} is not an id of this stream")
+        place, told = "header/Last-Event-ID", f"{last_event_id!r} is not an id of this stream"
+        raise Invalid(f"{place}: {told}", [(place, told)], code="bad_cursor")
     return sequence

@@ -106,10 +106,8 @@ def _apply(
     spec = to_text(document.spec)
     given = labels_of.checked(document.labels)
     known = uow.by_ref.get(ref) or fresh.get(ref)
-    if document.only_if is not None:
-        preconditions.check(str(ref), _revision(known), document.only_if)
-    if document.only_new and known is not None:
-        raise Conflict(f"there is a {ref} already", code="precondition")
+    if document.only_if is not None or document.only_new:
+        preconditions.check(str(ref), _revision(known), document.only_if, only_new=document.only_new)
     config = _config(document, known, kind.pair, pairs)
     if known is None:
         node = _new(uow, document, kind, spec or "{}", config)

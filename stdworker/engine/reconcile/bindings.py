@@ -27,7 +27,8 @@ def put(uow: UnitOfWork, document: BindingDeclaration) -> tuple[str, BindingRow]
     if found:
         told = "; ".join(sentence for _, sentence in found)
         raise Invalid(told, found, code="bad_binding")
-    preconditions.check(f"reactor binding {document.name}", _revision(known), document.only_if)
+    what = f"reactor binding {document.name}"
+    preconditions.check(what, _revision(known), document.only_if, only_new=document.only_new)
     if row == known:
         return "unchanged", row
     if known is not None:

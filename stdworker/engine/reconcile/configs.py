@@ -36,7 +36,7 @@ def put(uow: UnitOfWork, document: ConfigDeclaration, requeue: bool = True) -> t
     bundle = given(document.bundle, known.bundle if known else None)
     text = _text(document.spec, known)
     _check(_published(uow, pair), text, whole=is_default)
-    preconditions.check(f"provider config {name}", _revision(known), document.only_if)
+    preconditions.check(f"provider config {name}", _revision(known), document.only_if, only_new=document.only_new)
     labels = labels_of.kept(document.labels, known.labels if known else "{}")
     if known is not None:
         _check_editable(uow, known, pair)

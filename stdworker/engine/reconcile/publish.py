@@ -62,7 +62,7 @@ def publish(
     """
     manifest = _legal(declared.manifest)
     known = uow.kinds.get(manifest.pair)
-    _check_revision(manifest.pair, known, declared.only_if)
+    _check_revision(manifest.pair, known, declared.only_if, only_new=declared.only_new)
     version = _content_version(manifest)
     marks = labels_of.kept(declared.labels, known.row.labels if known else "{}")
     if known is not None and known.manifest_version == version and known.manifest.document() == manifest.document():
@@ -84,9 +84,11 @@ def publish(
     return "configured" if known else "created", kind.record()
 
 
-def _check_revision(pair: KindVersion, known: Kind | None, only_if: Sequence[str] | None) -> None:
-    if only_if is not None:
-        preconditions.check(f"kind {pair}", known.record().revision if known else None, only_if)
+def _check_revision(
+    pair: KindVersion, known: Kind | None, only_if: Sequence[str] | None, *, only_new: bool = False
+) -> None:
+    if only_if is not None or only_new:
+        preconditions.check(f"kind {pair}", known.record().revision if known else None, only_if, only_new=only_new)
 
 
 def _relabel(uow: UnitOfWork, kind: Kind, labels: str) -> tuple[str, KindRecord]:

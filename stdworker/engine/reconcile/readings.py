@@ -217,7 +217,8 @@ def _bounded(limit: int) -> int:
 
 def _number(cursor: str) -> int:
     if not _CURSOR.fullmatch(cursor):
-        raise Invalid(f"query/cursor: {cursor!r} is not a cursor of this list", code="bad_cursor")
+        place, told = "query/cursor", f"{cursor!r} is not a cursor of this list"
+        raise Invalid(f"{place}: {told}", [(place, told)], code="bad_cursor")
     return int(cursor)
 
 

@@ -46,6 +46,7 @@ class ApplyDocument:
     only_if: Sequence[str] | None = None
     """Revisions of which the stored resource must have one; none given is any, as long as it is there."""
     only_new: bool = False
+    """Only if there is none yet."""
 
 
 @dataclass(slots=True)
@@ -57,6 +58,7 @@ class KindDeclaration:
     force: bool = False
     only_if: Sequence[str] | None = None
     """Revisions of which the published one must have one; none given is any, as long as it is there."""
+    only_new: bool = False
 
 
 @dataclass(slots=True)
@@ -71,6 +73,7 @@ class ConfigDeclaration:
     labels: Labels = UNSET
     only_if: Sequence[str] | None = None
     """Revisions of which the stored config must have one; none given is any, as long as it is there."""
+    only_new: bool = False
 
 
 @dataclass(slots=True)
@@ -91,6 +94,7 @@ class BindingDeclaration:
     labels: Labels = UNSET
     only_if: Sequence[str] | None = None
     """As of a config."""
+    only_new: bool = False
 
 
 Declaration = KindDeclaration | ConfigDeclaration | BindingDeclaration | ApplyDocument

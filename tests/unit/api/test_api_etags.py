@@ -61,6 +61,15 @@ async def test_a_thing_is_changed_only_if_it_is_what_was_seen(api, sort):
     assert (await api.get(sort.place)).json()["labels"] == {"by": "ada"}
 
 
+async def test_a_thing_is_declared_only_if_there_is_none_yet(api, sort):
+    new = {"if-none-match": "*"}
+    there = await api.request(sort.method, sort.path, json={**sort.body, "labels": {"by": "ada"}}, headers=new)
+    assert (there.status_code, there.json()["type"]) == (412, "urn:converge:problem:precondition")
+    assert (await api.get(sort.place)).json().get("labels", {}) == {}
+    (await api.delete(sort.place)).raise_for_status()
+    assert (await api.request(sort.method, sort.path, json=sort.body, headers=new)).is_success
+
+
 async def test_of_many_who_saw_the_same_thing_only_one_changes_it(api, sort):
     seen = (await api.get(sort.place)).headers["etag"]
     answers = await asyncio.gather(*(put(api, sort, label=str(number), tag=seen) for number in range(10)))

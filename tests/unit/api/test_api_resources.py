@@ -234,7 +234,7 @@ async def test_a_resource_is_declared_only_if_it_is_new(api):
     body = {"kind": "leaf", "kind_version": 1, "name": "a", "spec": {"size": 1}}
     answers = [await api.post("/resources", json=body, headers={"if-none-match": "*"}) for _ in range(2)]
     assert [answer.status_code for answer in answers] == [201, 412]
-    assert answers[1].json()["detail"] == "there is a leaf/a already"
+    assert answers[1].json()["detail"] == "leaf/a is there already"
     told = await api.post("/resources", json=body, headers={"if-none-match": '"x"'})
     assert (told.status_code, told.json()["type"]) == (400, "urn:converge:problem:bad_precondition")
 

@@ -26,15 +26,16 @@ class CatalogCalls(Calls):
         force: bool = False,
         labels: Labels = UNSET,
         only_if: Sequence[str] | None = None,
+        only_new: bool = False,
         requeue: bool = True,
     ) -> tuple[str, KindRecord]:
         """Publish a kind version; answers created, configured or unchanged.
 
         `force` lets its schemas break those that were published, and records it. Resources of a version that
-        was published run again, unless `requeue` is false. `only_if` as of a deletion.
+        was published run again, unless `requeue` is false. `only_if` as of a deletion; `only_new`: unless it is there.
         """
         compared = await self.read(publish.compare, manifest)
-        argument = (actor, KindDeclaration(manifest, labels, force, only_if), compared, requeue)
+        argument = (actor, KindDeclaration(manifest, labels, force, only_if, only_new), compared, requeue)
         return await self._batcher.call(verbs.PUBLISH_KIND, argument)
 
     async def kinds(self) -> list[KindRecord]:
