@@ -12,6 +12,7 @@ from stdworker.errors import SettingsError
 
 BACKLOG = 1_024
 CONNECT_SECONDS = 1.0
+TAKE_MS = 60_000  # how long what was sent may go untaken
 LOOPBACK = ("localhost", "127.", "::1", "[::1]", "unix:")
 
 
@@ -26,6 +27,8 @@ def listen(variable: str, host: str, port: int) -> socket.socket:
         raise SettingsError(variable, f"{host}:{port}", "an address that is free", hint=reason) from None
     # Connections inherit it. asyncio sets it only where the protocol is named, else small answers wait 40 ms.
     listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    # A peer that is gone without a word, or takes nothing of its answer, holds what was written for it.
+    listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, TAKE_MS)
     return listener
 
 

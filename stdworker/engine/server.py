@@ -25,6 +25,7 @@ from stdworker.engine.workers import NoWorkers, Workers, WorkerSide
 log = logging.getLogger("stdworker.server")
 
 REQUESTS_SECONDS = 5.0  # for HTTP requests under way at the end
+HEAD_SECONDS = 30.0  # until the line and the headers of a request are there
 
 
 class Server:
@@ -142,22 +143,37 @@ class Site(uvicorn.Server):
         yield
 
 
-class Identified(AutoHTTPProtocol):  # type: ignore[misc, valid-type]
-    """Tells the application who opened the connection, which ASGI has no word for."""
+class Connection(AutoHTTPProtocol):  # type: ignore[misc, valid-type]
+    """Tells the application who opened it, which ASGI has no word for; is closed when no whole head comes."""
 
     app_state: dict[str, Any]
+    awaited: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         super().connection_made(transport)
         connection = transport.get_extra_info("ssl_object")
         if connection and (certificate := connection.getpeercert()):
             self.app_state = {**self.app_state, "identity": identity_of(certificate)}
+        self.await_head()
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        self.await_head()
+
+    def await_head(self) -> None:
+        """The stock protocol bounds only how long it is idle after an answer."""
+        is_idle = self.cycle is None or self.cycle.response_complete
+        if is_idle and self.awaited is None:
+            self.awaited = self.loop.call_later(HEAD_SECONDS, self.transport.close)
+        elif not is_idle and self.awaited is not None:
+            self.awaited.cancel()
+            self.awaited = None
 
 
 def http_config(app: FastAPI, tls: ServerTls | None) -> uvicorn.Config:
     return uvicorn.Config(
         app,
-        http=Identified,
+        http=Connection,
         ssl_context_factory=(lambda *_: tls.context()) if tls else None,
         lifespan="off",
         log_config=None,

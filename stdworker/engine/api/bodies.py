@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 import zlib
 from collections.abc import AsyncIterator
@@ -17,6 +18,8 @@ from stdworker.model.json_text import RawJson, check
 BODY_BYTES_MAX = 1 << 20
 RESOURCE_BYTES_MAX = 100 << 20
 CONFIG_BYTES_MAX = 50 << 20
+STALL_SECONDS = 20.0
+GZIP_BITS = 31  # a header and a checksum as gzip has them
 
 _Shape = TypeVar("_Shape")
 
@@ -41,21 +44,37 @@ async def pieces(request: Request, limit_bytes: int) -> AsyncIterator[bytes]:
 async def _unzipped(request: Request, limit_bytes: int) -> AsyncIterator[bytes]:
     encoding = request.headers.get("content-encoding", "identity").lower()
     if encoding == "identity":
-        async for piece in request.stream():
+        async for piece in _arriving(request):
             yield piece
         return
     if encoding != "gzip":
         raise Refused(415, "unknown_encoding", f"content-encoding {encoding!r} is not known; send gzip or none")
-    unzip = zlib.decompressobj(wbits=31)
+    unzip = zlib.decompressobj(wbits=GZIP_BITS)
     try:
-        async for piece in request.stream():
-            yield unzip.decompress(piece, limit_bytes + 1)
-            while unzip.unconsumed_tail:
-                yield unzip.decompress(unzip.unconsumed_tail, limit_bytes + 1)
+        async for piece in _arriving(request):
+            while piece:
+                if unzip.eof:  # of a member: gzip texts one after another are one text
+                    unzip = zlib.decompressobj(wbits=GZIP_BITS)
+                yield unzip.decompress(piece, limit_bytes + 1)
+                piece = unzip.unconsumed_tail or unzip.unused_data
     except zlib.error as error:
         raise Refused(400, "bad_gzip", f"the body is not gzip: {error}") from None
     if not unzip.eof:
         raise Refused(400, "bad_gzip", "the gzip body ends early")
+
+
+async def _arriving(request: Request) -> AsyncIterator[bytes]:
+    """Raises Refused when nothing comes for `STALL_SECONDS`."""
+    stream = request.stream()
+    try:
+        while True:
+            async with asyncio.timeout(STALL_SECONDS):
+                piece = await anext(stream)
+            yield piece
+    except StopAsyncIteration:
+        return
+    except TimeoutError:
+        raise Refused(408, "body_stalled", f"nothing of the body came for {STALL_SECONDS:.0f} s") from None
 
 
 def decode(body: bytes, shape: type[_Shape]) -> _Shape:

@@ -68,7 +68,10 @@ class Guard:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        answer = _Answer(send)
+        is_head = scope["method"] == "HEAD"
+        answer = _Answer(send, is_bare=is_head)
+        if is_head:
+            scope = {**scope, "method": "GET"}
         try:
             self.admit(scope)
         except Refused as refused:
@@ -139,11 +142,16 @@ def client_of(scope: Scope) -> Identity | None:
 
 
 class _Answer:
-    """Adds the headers, and remembers whether the answer has begun."""
+    """Adds the headers, and remembers whether the answer has begun.
 
-    def __init__(self, send: Send) -> None:
+    To a HEAD it is that to the GET without the body, which ends it: also a stream that has no end.
+    """
+
+    def __init__(self, send: Send, *, is_bare: bool) -> None:
         self.send = send
+        self.is_bare = is_bare
         self.started = False
+        self.ended = False
 
     async def __call__(self, message: Message) -> None:
         if message["type"] == "http.response.start":
@@ -151,6 +159,11 @@ class _Answer:
             headers = MutableHeaders(scope=message)
             for name, value in HEADERS.items():
                 headers.setdefault(name, value)
+        elif self.is_bare:
+            if self.ended:
+                return
+            self.ended = True
+            message = {"type": "http.response.body"}
         await self.send(message)
 
 

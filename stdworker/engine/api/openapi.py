@@ -35,7 +35,7 @@ Declare resources; the engine drives them to what they declare and keeps them th
 
 Specs and statuses come and go verbatim: the same tokens in the same order, numbers of any size exact.
 Errors are `application/problem+json`; `errors[].location` is `body`, `query`, `path` or `header` and a JSON
-pointer. Lists are paged by the opaque `X-Next-Cursor`, which is absent on the last page.
+pointer. What answers GET answers HEAD. Lists are paged by the opaque `X-Next-Cursor`, which is absent on the last page.
 """
 
 _COMPONENTS = "#/components/schemas/"
@@ -111,14 +111,14 @@ _ANYWHERE = {
 }
 """Refusals that don't depend on the operation."""
 _OF_A_WRITE = {400: "BadRequest"}
-_OF_A_BODY = (400, 413, 415, 422)
+_OF_A_BODY = (400, 408, 413, 415, 422)
 
 _WHY = {
     400: "Not JSON, a spec that its kind's schema refuses, a cursor of another list, or a condition that isn't minded.",
     304: "It is still the one that `If-None-Match` names.",
     403: "The client's certificate, or the page's origin, is not one that may.",
     404: "No such thing.",
-    408: "Not so within the time.",
+    408: "Not so within the time, or a body that stopped coming.",
     409: "Its state, or its owner, stands against it.",
     410: "Resumed from too long ago.",
     412: "It is another one than `If-Match` names.",

@@ -18,7 +18,7 @@ from starlette.routing import compile_path
 from stdworker import errors
 from stdworker.engine.api.shapes.common import encode
 from stdworker.engine.api.shapes.problems import ErrorView, Problem
-from stdworker.model.json_text import RawJson, escape_token
+from stdworker.model.json_text import check, escape_token
 from stdworker.model.secrets import is_secret, mask
 
 CODE_PREFIX = "urn:converge:problem:"
@@ -95,7 +95,7 @@ def _violation(place: str, text: str, body: bytes) -> ErrorView:
 
 
 def _value_at(body: bytes, pointer: str) -> Any:
-    """The offending value, unless it is long, not there or a secret."""
+    """The offending value, unless it is long, not there, a secret, or what no JSON may hold."""
     value = msgspec.Raw(body)
     try:
         for token in pointer.split("/")[1:]:
@@ -106,8 +106,8 @@ def _value_at(body: bytes, pointer: str) -> Any:
             value = inner[int(key)] if isinstance(inner, list) else inner[key]
         if not pointer or not 0 < len(memoryview(value)) <= VALUE_CHARACTERS_MAX:
             return None
-        return msgspec.Raw(mask(RawJson(value)))
-    except (msgspec.DecodeError, LookupError, ValueError, RecursionError):
+        return msgspec.Raw(mask(check(bytes(value))))
+    except (msgspec.DecodeError, errors.JsonError, LookupError, ValueError, RecursionError):
         return None
 
 
@@ -170,7 +170,7 @@ def _allowed(request: Request) -> str:
     """All methods of a path; Starlette names those of the first route alone."""
     for path, methods in request.app.openapi()["paths"].items():
         if compile_path(path)[0].match(request.url.path):
-            return ", ".join(sorted(method.upper() for method in methods))
+            return ", ".join(sorted(method.upper() for method in (*methods, *(("head",) if "get" in methods else ()))))
     return ""
 
 

@@ -45,10 +45,14 @@ class Waiting:
         now = asyncio.get_running_loop().time
         deadline = now() + min(timeout_seconds, WAIT_SECONDS_MAX)
         async with self.engine.watch() as watch:
+            first: ResourceRecord | None = None
             while True:
                 record = await self.read()
                 if record is None or self.satisfied(record) or (self.gone and await self.gone()):
                     return record
+                first = first or record
+                if self.condition == "deleted" and record.uid != first.uid:  # and made again at once
+                    return None
                 if self.ending():
                     raise Refused(503, "draining", "the engine is shutting down")
                 if now() >= deadline:

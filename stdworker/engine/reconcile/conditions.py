@@ -84,7 +84,7 @@ def _synced(node: Node, status: str) -> ConditionRecord:
         reason, message = node.failure_reason, node.failure_message
     elif status == "Unknown":
         reason, message = ("Gated", node.gate_message) if node.gate != state.OPEN else ("Reconciling", "")
-    return ConditionRecord("Synced", status, reason, message, node.synced_gen, node.synced_changed_at)
+    return ConditionRecord("Synced", status, reason, message, _observed(node), node.synced_changed_at)
 
 
 def _ready(node: Node, status: str, own: ConditionRecord | None, culprits: str) -> ConditionRecord:
@@ -97,4 +97,9 @@ def _ready(node: Node, status: str, own: ConditionRecord | None, culprits: str) 
         reason, message = "ChildrenNotReady", culprits
     elif own is not None and own.status == status:
         reason, message = own.reason or reason, own.message
-    return ConditionRecord("Ready", status, reason, message, node.synced_gen, node.ready_changed_at)
+    return ConditionRecord("Ready", status, reason, message, _observed(node), node.ready_changed_at)
+
+
+def _observed(node: Node) -> int:
+    """The generation that was run last: a failure is one of it as well."""
+    return max(node.synced_gen, node.failure_gen)

@@ -12,6 +12,7 @@ from stdworker.engine.api import bodies, build_app, guard, problems, rate
 from stdworker.engine.api.guard import Access, Guard
 from stdworker.engine.api.rate import RateLimit
 from stdworker.engine.tls import Identity, identity
+from stdworker.model.json_text import check
 
 pytestmark = pytest.mark.anyio
 
@@ -110,6 +111,27 @@ async def test_a_gzip_body_is_unzipped(caller):
     assert (await send(caller, {"content-encoding": "gzip"}, gzip.compress(body))).json() == len(body)
 
 
+async def test_a_gzip_body_of_several_members_is_their_texts_one_after_another(caller):
+    body = gzip.compress(b'{"a":') + gzip.compress(b"") + gzip.compress(b" 1}")
+    assert (await send(caller, {"content-encoding": "gzip"}, body)).json() == len(b'{"a": 1}')
+
+
+async def test_what_is_no_gzip_after_a_gzip_body_is_a_bad_request(caller):
+    answer = await send(caller, {"content-encoding": "gzip"}, gzip.compress(b'{"a": 1}') + b"more")
+    assert (answer.status_code, answer.json()["type"]) == (400, "urn:converge:problem:bad_gzip")
+
+
+async def test_a_body_that_stops_coming_is_given_up(caller, monkeypatch):
+    monkeypatch.setattr(bodies, "STALL_SECONDS", 0.01)
+
+    async def stalled():
+        yield b'{"a":'
+        await asyncio.sleep(60)
+
+    answer = await send(caller, {}, stalled())
+    assert (answer.status_code, answer.json()["type"]) == (408, "urn:converge:problem:body_stalled")
+
+
 async def test_the_limit_counts_unzipped_bytes(caller):
     bomb = gzip.compress(b'"' + b"x" * 1_000_000 + b'"')
     assert len(bomb) < 2_000
@@ -138,6 +160,7 @@ async def test_an_unknown_encoding_is_refused(caller):
 async def test_json_that_not_every_peer_can_carry_is_refused_at_its_place(caller, body, location):
     answer = await send(caller, {}, body)
     assert (answer.status_code, answer.json()["errors"][0]["location"]) == (400, location)
+    check(answer.content)
 
 
 async def test_a_bug_of_ours_tells_the_caller_nothing_of_our_inside():

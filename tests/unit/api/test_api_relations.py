@@ -7,6 +7,7 @@ import pytest
 from stdworker.engine.store.claims import Settlement, Want
 from stdworker.model.kind import KindVersion
 from stdworker.model.outcome import ChildSpec, DepEdge, Outcome, ValueFlow
+from stdworker.model.resource import Ref
 
 pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("leaf")]
 
@@ -63,6 +64,21 @@ async def test_waiting_for_a_deletion_answers_when_it_is_gone(api, work):
     waiting = asyncio.create_task(wait(api, timeout="60s", **{"for": "deleted"}))
     await api.delete("/resources/leaf/one")
     assert await waiting == (200, {"deleted": True})
+
+
+async def test_waiting_for_a_deletion_answers_when_another_one_is_there_by_then(api, engine, monkeypatch):
+    await declare(api)
+    first = await engine.get(Ref("leaf", "one"))
+    await api.delete("/resources/leaf/one?force=true")
+    await declare(api)
+    seen = iter([first])
+    get = engine.get
+
+    async def late(ref):
+        return next(seen, None) or await get(ref)
+
+    monkeypatch.setattr(engine, "get", late)
+    assert await wait(api, timeout="10s", **{"for": "deleted"}) == (200, {"deleted": True})
 
 
 async def test_waiting_in_vain_ends_in_time_and_says_how_it_stands(api):

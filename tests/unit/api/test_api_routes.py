@@ -1,5 +1,7 @@
 """The routes that users know: each is there, under the method that it always had."""
 
+import asyncio
+
 import pytest
 
 pytestmark = pytest.mark.anyio
@@ -90,7 +92,8 @@ async def test_a_405_names_the_methods_of_the_path(api, paths, path):
     values = {"kind": "a", "name": "b", "version": 1, "generation": 1, "uid": "u", "id": 1}
     answer = await api.request("PATCH", path.format(**values), json={})
     assert answer.status_code == 405
-    assert set(answer.headers["allow"].split(", ")) == {method.upper() for method in paths[path]}
+    methods = {method.upper() for method in paths[path]}
+    assert set(answer.headers["allow"].split(", ")) == methods | ({"HEAD"} if "GET" in methods else set())
     assert answer.json()["type"] == "urn:converge:problem:method_not_allowed"
 
 
@@ -140,3 +143,20 @@ async def test_a_parameter_that_can_t_be_meant_is_told_what_it_should_be(api, pa
     answer = await api.get(path)
     assert (answer.status_code, answer.json()["type"]) == (422, "urn:converge:problem:bad_parameter")
     assert answer.json()["detail"].startswith(told)
+
+
+@pytest.mark.parametrize("path", ["/version", "/resources?limit=1", "/kinds/leaf/versions/1/manifest", "/nothing"])
+async def test_a_head_is_answered_as_its_get_without_the_body(api, leaf, path):
+    shown, headers = await api.get(path), await api.head(path)
+    assert (headers.status_code, headers.content) == (shown.status_code, b"")
+    assert {**headers.headers, "date": ""} == {**shown.headers, "date": ""}
+
+
+async def test_a_head_of_a_stream_ends(api):
+    answer = await asyncio.wait_for(api.head("/watch"), 10)
+    assert (answer.status_code, answer.headers["content-type"].partition(";")[0]) == (200, "text/event-stream")
+
+
+async def test_a_head_where_nothing_is_got_is_not_allowed(api):
+    answer = await api.head("/kinds/leaf/manifest")
+    assert (answer.status_code, answer.headers["allow"]) == (405, "PUT")

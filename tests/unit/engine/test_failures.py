@@ -49,6 +49,21 @@ def test_a_failure_may_ask_for_its_own_delay_within_the_cap():
     assert delay_ms(1, 2, 300, asked_ms=10**9) == 300_000
 
 
+def test_the_conditions_of_a_failure_are_of_the_generation_that_failed(leaf):
+    leaf.work()
+    leaf.on("leaf", failing(Terminal("no")))
+    leaf.apply("leaf", "a", {"n": 2})
+    assert observed(leaf) == [1, 1]
+    leaf.work()
+    assert observed(leaf) == [2, 2]
+    leaf.apply("leaf", "a", {"n": 3})
+    assert observed(leaf) == [2, 2]
+
+
+def observed(leaf):
+    return [leaf.condition("leaf/a", name).observed_generation for name in ("Synced", "Ready")]
+
+
 def test_a_transient_failure_is_tried_again_when_its_time_has_come(leaf):
     leaf.on("leaf", failing(Retry("busy", after=3)))
     leaf.work()

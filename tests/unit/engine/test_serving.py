@@ -1,0 +1,55 @@
+"""Connections of the REST API that say nothing, or take nothing."""
+
+import asyncio
+import socket
+
+import pytest
+from fastapi import FastAPI
+
+from stdworker.engine import server
+from stdworker.engine.listening import TAKE_MS, listen
+from stdworker.engine.server import Site
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+@pytest.fixture
+async def port(monkeypatch):
+    """Of a site that waits shortly for the head of a request."""
+    monkeypatch.setattr(server, "HEAD_SECONDS", 0.05)
+    with listen("LISTEN_ADDR", "127.0.0.1", 0) as listener:
+        site = Site("REST", FastAPI(), "127.0.0.1", listener)
+        serving = asyncio.create_task(site.serve([listener]))
+        yield listener.getsockname()[1]
+        site.should_exit = True
+        await serving
+
+
+@pytest.mark.parametrize("said", [b"", b"GET / HT", b"GET / HTTP/1.1\r\nHost: a\r\n"])
+async def test_who_sends_no_whole_head_is_hung_up_on(port, said):
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    writer.write(said)
+    assert await asyncio.wait_for(reader.read(), 10) == b""
+    writer.close()
+
+
+async def test_who_begins_a_second_head_and_stops_is_hung_up_on(port):
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    head = b"GET /nothing HTTP/1.1\r\nHost: a\r\n\r\n"
+    writer.write(head)
+    answer = await asyncio.wait_for(reader.readuntil(b"}"), 10)
+    writer.write(head[:9])
+    assert (answer.split()[1], await asyncio.wait_for(reader.read(), 10)) == (b"404", b"")
+    writer.close()
+
+
+def test_an_answer_that_nobody_takes_is_not_kept_for_ever():
+    with listen("LISTEN_ADDR", "127.0.0.1", 0) as listener, socket.create_connection(listener.getsockname()):
+        connection, _ = listener.accept()
+        with connection:
+            assert connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT) == TAKE_MS
