@@ -89,7 +89,7 @@ async def drain(engine: Engine) -> tuple[float, float]:
             break
         batch, held = held[:BATCH], held[BATCH:]
         results = [Settlement(claim.lease, Stage.WORK, Outcome(status=_STATUS)) for claim in batch]
-        done += sum(await engine.settle(results, "bench"))
+        done += sum(await engine.settle(results))
     return done / (time.perf_counter() - start), (time.process_time() - cpu) / done * 1e6
 
 
@@ -106,7 +106,7 @@ async def _compose(engine: Engine, count: int) -> float:
             Settlement(claim.lease, claim.stage, outcome if claim.stage is Stage.COMPOSE else Outcome(status=_STATUS))
             for claim in claims
         ]
-        await engine.settle(results, "bench")
+        await engine.settle(results)
         if not claims:
             await engine.follow_up()
     return time.perf_counter() - start

@@ -82,7 +82,7 @@ async def work(engine, name):
     await engine.apply([ApplyDocument("leaf", 1, name)], "test")
     claims = await engine.claim([Want(LEAF, 1, "w")], "b")
     results = [Settlement(claim.lease, claim.stage, Outcome(status={"n": 1})) for claim in claims]
-    assert await engine.settle(results, "b") == [True]
+    assert await engine.settle(results) == [True]
 
 
 def test_a_database_that_is_not_there_is_to_be_created(postgres):

@@ -97,7 +97,7 @@ class Load:
         while sum(self.settled.values()) < RESOURCES:
             claims = await self.ask(lambda: self.engine.claim([Want(LEAF, 7, "w")], broker))
             results = [Settlement(claim.lease, claim.stage, Outcome(status={"by": broker})) for claim in claims]
-            landed = await self.ask(lambda results=results: self.engine.settle(results, broker))
+            landed = await self.ask(lambda results=results: self.engine.settle(results))
             for claim, is_landed in zip(claims, landed, strict=True):
                 assert is_landed
                 self.settled[claim.resource.uid, claim.resource.generation] += 1

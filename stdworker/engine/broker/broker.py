@@ -67,7 +67,7 @@ class Broker:
         self._dispatcher = Dispatcher(
             engine, self.id, self.sessions, self._configs, self._releaser, self._refuse, clock
         )
-        self._settler = Settler(engine, self.id, self._settled)
+        self._settler = Settler(engine, self._settled)
         self._attester = Attester(engine, self.id, self._adopt, clock)
         self._membership = Membership(engine, self.id, self.sessions, role=role, clock=clock)
         self._sweeper = Sweeper(self.sessions, self._releaser, self._attester, self._settler, liveness_seconds, clock)

@@ -29,9 +29,8 @@ class Arrived(NamedTuple):
 class Settler:
     """Stores results, then tells their streams; `settled` is called with the pairs that may have work again."""
 
-    def __init__(self, engine: Engine, broker: str, settled: Callable[[Iterable[KindVersion]], None]) -> None:
+    def __init__(self, engine: Engine, settled: Callable[[Iterable[KindVersion]], None]) -> None:
         self._engine = engine
-        self._broker = broker
         self._settled = settled
         self._waiting: list[Arrived] = []
         self._added = asyncio.Event()
@@ -61,7 +60,7 @@ class Settler:
         """Store one batch of what waits; waits for something."""
         await self._added.wait()
         batch = self._waiting[:BATCH_MAX]
-        landed = await self._engine.settle([arrived.settlement for arrived in batch], self._broker)
+        landed = await self._engine.settle([arrived.settlement for arrived in batch])
         metrics.LANDED.inc(sum(landed))
         metrics.STALE.inc(len(landed) - sum(landed))
         del self._waiting[: len(batch)]

@@ -39,7 +39,7 @@ async def work(engine: Engine, times: int) -> None:
     for n in range(times):
         await engine.reconcile(Ref("leaf", "a"), "engine")
         [claim] = await engine.claim([Want(KindVersion("leaf"), 1, "w")], "broker")
-        await engine.settle([Settlement(claim.lease, claim.stage, outcome=Outcome(status={"n": n}))], "broker")
+        await engine.settle([Settlement(claim.lease, claim.stage, outcome=Outcome(status={"n": n}))])
 
 
 async def told(engine: Engine, **filters) -> list[tuple[str, str | None, str]]:

@@ -44,7 +44,7 @@ async def broker(engine: Engine, name: str, gauge: Gauge, idle_rounds: int = 3) 
         gauge.take(len(claims))
         await asyncio.sleep(0)
         gauge.give_back(len(claims))
-        landed = await engine.settle([Settlement(claim.lease, claim.stage) for claim in claims], name)
+        landed = await engine.settle([Settlement(claim.lease, claim.stage) for claim in claims])
         assert all(landed)
         idle = 0 if claims or gauge.held else idle + 1
 

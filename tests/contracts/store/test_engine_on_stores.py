@@ -54,7 +54,7 @@ async def work(engine: Engine, broker: str) -> int:
         claims = await engine.claim([Want(LEAF, 7, broker), Want(GROUP, 7, broker)], broker)
         if not claims:
             return done
-        done += sum(await engine.settle([answer(claim) for claim in claims], broker))
+        done += sum(await engine.settle([answer(claim) for claim in claims]))
 
 
 def test_a_composite_with_flows_converges_and_goes(database_url):
@@ -139,7 +139,7 @@ def test_two_siblings_that_settle_in_overlapping_transactions_never_lose_their_p
         await engine.apply([ApplyDocument("group", 1, "g", RawJson(b"{}"))], "test")
         [compose] = await engine.claim([Want(GROUP, 1, "w")], "b")
         outcome = Outcome(children=[ChildSpec("leaf", 1, name, {}) for name in "ab"])
-        await engine.settle([Settlement(compose.lease, Stage.COMPOSE, outcome)], "b")
+        await engine.settle([Settlement(compose.lease, Stage.COMPOSE, outcome)])
         one, two = await engine.claim([Want(LEAF, 2, "w")], "b")
 
         database = PostgresDatabase(url)
@@ -186,7 +186,7 @@ def test_documents_survive_every_store_token_by_token(database_url):
         assert isinstance(done, Applied)
         [claim] = await engine.claim([Want(LEAF, 1, "w")], "b")
         assert claim.resource.spec_json == spec.encode()
-        await engine.settle([Settlement(claim.lease, claim.stage, Outcome(status=RawJson(spec.encode())))], "b")
+        await engine.settle([Settlement(claim.lease, claim.stage, Outcome(status=RawJson(spec.encode())))])
         assert (await engine.get(Ref("leaf", "a"))).status == spec.encode()
         await engine.close()
 

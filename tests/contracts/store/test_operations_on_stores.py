@@ -84,7 +84,7 @@ def test_no_two_tasks_of_a_resource_are_leased_at_once_by_claims_that_race(datab
 
     async def settle(engine, live):
         stages = [claim.stage for claim in live]
-        assert all(await engine.settle([Settlement(claim.lease, claim.stage, Outcome()) for claim in live], "broker"))
+        assert all(await engine.settle([Settlement(claim.lease, claim.stage, Outcome()) for claim in live]))
         live.clear()
         return stages
 

@@ -144,7 +144,7 @@ def test_every_crossing_is_taken_once_by_engines_that_share_a_store(database_url
         async def work(engine: Engine) -> int:
             claims = await engine.claim([Want(pair, 7, "worker") for pair in (LEAF, PAGER)], "broker")
             heard.update(f"{c.transition} {c.resource.name}" for c in claims if c.stage is Stage.REACT)
-            landed = await engine.settle([Settlement(c.lease, c.stage, Outcome()) for c in claims], "broker")
+            landed = await engine.settle([Settlement(c.lease, c.stage, Outcome()) for c in claims])
             assert all(landed)
             return len(claims)
 

@@ -55,7 +55,7 @@ def work(engine) -> Callable[..., Awaitable[int]]:
     async def once(**result) -> int:
         claims = await engine.claim([Want(KindVersion("leaf"), 100, "worker")], "broker")
         result = result or {"outcome": Outcome(status={"ok": True})}
-        await engine.settle([Settlement(claim.lease, claim.stage, **result) for claim in claims], "broker")
+        await engine.settle([Settlement(claim.lease, claim.stage, **result) for claim in claims])
         return len(claims)
 
     return once

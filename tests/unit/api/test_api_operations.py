@@ -36,7 +36,7 @@ def work(engine):
 
     async def once(**result):
         [claim] = await engine.claim([Want(KindVersion("vm"), 100, "worker")], "broker")
-        await engine.settle([Settlement(claim.lease, claim.stage, **result)], "broker")
+        await engine.settle([Settlement(claim.lease, claim.stage, **result)])
         return claim
 
     return once

@@ -30,7 +30,7 @@ async def dead_letter(api, engine, pager):
     await api.post("/resources", json=made)
     [claim] = await engine.claim([Want(KindVersion("pager"), 10, "worker")], "broker")
     refused = Settlement(claim.lease, claim.stage, error="no such channel", reason="Gone", terminal=True)
-    assert await engine.settle([refused], "broker") == [True]
+    assert await engine.settle([refused]) == [True]
     [letter] = (await api.get("/dead-letters")).json()["dead_letters"]
     return letter
 

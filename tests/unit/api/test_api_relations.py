@@ -168,7 +168,7 @@ async def stack(api, engine, leaf):
     first, second = (ChildSpec("leaf", 1, f"s-{name}", {}) for name in "ab")
     edge = DepEdge(second.ref, first.ref, [ValueFlow("/from", "/url")])
     composed = Outcome(status={}, children=[first, second], edges=[edge])
-    assert await engine.settle([Settlement(claim.lease, claim.stage, composed)], "broker") == [True]
+    assert await engine.settle([Settlement(claim.lease, claim.stage, composed)]) == [True]
 
 
 @pytest.mark.usefixtures("stack")
@@ -312,7 +312,7 @@ async def test_dependencies_are_paged(api, engine):
     (claim,) = await engine.claim([Want(KindVersion("stack"), 1, "worker")], "broker")
     children = [ChildSpec("leaf", 1, name, {}) for name in "abcd"]
     edges = [DepEdge(children[3].ref, child.ref, []) for child in children[:3]]
-    await engine.settle([Settlement(claim.lease, claim.stage, Outcome(children=children, edges=edges))], "broker")
+    await engine.settle([Settlement(claim.lease, claim.stage, Outcome(children=children, edges=edges))])
     first = await api.get("/resources/leaf/d/dependencies", params={"limit": 2})
     query = {"limit": 2, "cursor": first.headers["x-next-cursor"]}
     rest = await api.get("/resources/leaf/d/dependencies", params=query)

@@ -115,7 +115,7 @@ class FakeEngine:
         await self._notify()
         return claims
 
-    async def settle(self, settlements: Sequence[Settlement], broker: str) -> list[bool]:
+    async def settle(self, settlements: Sequence[Settlement]) -> list[bool]:
         self._fail("settle")
         landed = []
         for settlement in settlements:

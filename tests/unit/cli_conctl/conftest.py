@@ -52,7 +52,7 @@ async def work(engine: Engine) -> None:
         while True:
             claims = await engine.claim([Want(pair, 100, "worker") for pair in pairs], "broker")
             if claims:
-                await engine.settle([settle(claim) for claim in claims], "broker")
+                await engine.settle([settle(claim) for claim in claims])
             else:
                 await watch.next(0.5)
 

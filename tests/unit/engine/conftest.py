@@ -163,7 +163,7 @@ class World:
 
     def settle(self, claim: Claim, outcome: Outcome | None = None, **failure: Any) -> bool:
         settlement = Settlement(claim.lease, claim.stage, outcome or Outcome(), **failure)
-        [landed] = self.do(self.engine.settle([settlement], BROKER))
+        [landed] = self.do(self.engine.settle([settlement]))
         self.rest()
         return landed
 

@@ -125,7 +125,7 @@ def test_results_land_before_what_was_asked_for_with_them_is_claimed(world):
     claim = world.claim_one()
 
     async def scenario():
-        settled = world.engine.settle([Settlement(claim.lease, claim.stage, Outcome())], "broker")
+        settled = world.engine.settle([Settlement(claim.lease, claim.stage, Outcome())])
         return await asyncio.gather(world.engine.voided("broker"), settled)
 
     assert world.do(scenario()) == [[], [True]]

@@ -6,7 +6,7 @@ from stdworker.engine.store.claims import Settlement
 from stdworker.errors import Retry, Terminal
 from stdworker.model.kind import Stage
 from stdworker.model.outcome import ChildSpec, Condition, Outcome
-from tests.unit.engine.conftest import BROKER, compose_from_spec
+from tests.unit.engine.conftest import compose_from_spec
 
 STORES = "both"
 
@@ -47,7 +47,7 @@ def test_a_childs_result_is_kept_by_the_composition_that_changes_it_in_the_same_
     plan = world.claim_one()
     results = [Settlement(work.lease, work.stage, Outcome(status={"made": 1}))]
     results += [Settlement(plan.lease, plan.stage, compose_from_spec(plan))]
-    assert world.do(world.engine.settle(results, BROKER)) == [True, True]
+    assert world.do(world.engine.settle(results)) == [True, True]
     world.rest()
     record = world.get("leaf/a")
     assert (record.spec, record.status) == (b'{"n":2}', b'{"made":1}')

@@ -238,7 +238,7 @@ def test_what_a_killed_engine_left_to_be_looked_at_is_looked_at_by_the_next(worl
     claim = world.claim_one()
     with monkeypatch.context() as killed:
         killed.setattr(Batcher, "follow", lambda self: None)
-        world.do(world.engine.settle([Settlement(claim.lease, claim.stage)], "broker"))
+        world.do(world.engine.settle([Settlement(claim.lease, claim.stage)]))
     assert world.phase("group/g") == "Reconciling"
     world.do(world.engine.close())
 

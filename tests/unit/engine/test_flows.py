@@ -398,9 +398,6 @@ def test_a_dependent_that_changes_together_with_its_dependency_runs_after_it(wor
     compose = world.claim_one()
     with monkeypatch.context() as slow:  # the follow-up of the compose has not come yet
         slow.setattr(Batcher, "follow", lambda self: None)
-        world.do(
-            world.engine.settle(
-                [Settlement(compose.lease, compose.stage, world.handlers["group", compose.stage](compose))], "broker"
-            )
-        )
+        outcome = world.handlers["group", compose.stage](compose)
+        world.do(world.engine.settle([Settlement(compose.lease, compose.stage, outcome)]))
         assert [str(claim.resource.ref) for claim in world.claim()] == ["net/n"]

@@ -43,13 +43,13 @@ def test_a_forged_lease_changes_nothing(leaf, forged):
     claim = leaf.claim_one()
     for lease in (Lease(forged, claim.lease.epoch), claim.lease._replace(epoch=2)):
         settlement = Settlement(lease, claim.stage)
-        assert leaf.do(leaf.engine.settle([settlement], "broker")) == [False]
+        assert leaf.do(leaf.engine.settle([settlement])) == [False]
     assert leaf.phase("leaf/a") == "Reconciling"
 
 
 def test_a_result_of_another_stage_is_stale(leaf):
     claim = leaf.claim_one()
-    assert leaf.do(leaf.engine.settle([Settlement(claim.lease, Stage.COMPOSE)], "broker")) == [False]
+    assert leaf.do(leaf.engine.settle([Settlement(claim.lease, Stage.COMPOSE)])) == [False]
 
 
 def test_each_stage_has_a_lease_of_its_own(world):

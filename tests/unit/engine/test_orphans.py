@@ -156,7 +156,7 @@ def test_a_compose_and_its_counts_appear_together(world, monkeypatch, children):
     with monkeypatch.context() as slow:  # the follow-up of the compose has not come yet
         slow.setattr(Batcher, "follow", lambda self: None)
         outcome = world.handlers["group", compose.stage](compose)
-        world.do(world.engine.settle([Settlement(compose.lease, compose.stage, outcome)], "broker"))
+        world.do(world.engine.settle([Settlement(compose.lease, compose.stage, outcome)]))
         told = world.condition("group/g", "Ready").message
     world.rest()
     dropped = len(children) == 1

@@ -19,7 +19,7 @@ class BrokerCalls(Calls):
         """Lease tasks for worker streams that can take them, at most each want's credit."""
         return await self._batcher.call(verbs.CLAIM, (broker, wants))
 
-    async def settle(self, settlements: Sequence[Settlement], broker: str) -> list[bool]:
+    async def settle(self, settlements: Sequence[Settlement]) -> list[bool]:
         """Apply results; returns after the commit. False: the lease was void, nothing was changed."""
         if not settlements:
             return []
