@@ -11,6 +11,7 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
+import orjson
 import psycopg
 from psycopg.abc import RV, PQGen
 from psycopg.conninfo import conninfo_to_dict
@@ -32,6 +33,7 @@ PLANS_SECONDS = 10.0  # plans are kept for so long: tables grow faster than they
 IDLE_SECONDS = 20  # an engine that stands still in a transaction holds up the others for so long
 DOUBT_SECONDS = 30.0  # for asking whether a transaction was stored
 ASK_AGAIN_SECONDS = 0.2
+ROWS_BYTES_MAX = 32 << 20  # of JSON in one statement: the server holds 256 MiB of it, and a digit takes it twelve bytes
 CHANNEL = "stdworker"
 RECHECK_LOCK = 0x5354_4457_0001  # "STDW", the first lock
 SWEEP_LOCK = 0x5354_4457_0003
@@ -152,7 +154,14 @@ class PostgresConnection:
         return self._execute(statement, rows, parameters).rowcount
 
     def write(self, write: Write, rows: Sequence[Row]) -> None:
-        self.run(written(write), rows)
+        """In one statement, or in as many as it takes for what they carry."""
+        text = orjson.dumps(rows)
+        if len(text) > ROWS_BYTES_MAX and len(rows) > 1:
+            middle = len(rows) // 2
+            self.write(write, rows[:middle])
+            self.write(write, rows[middle:])
+        else:
+            self._execute(written(write), None, {"rows": text.decode()})
 
     def next_ids(self, count: int) -> Sequence[int]:
         rows = self._run(b"SELECT nextval('resource_ids') FROM generate_series(1, %s)", (count,)).fetchall()

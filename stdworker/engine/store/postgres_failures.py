@@ -12,6 +12,8 @@ from stdworker.engine.store.postgres_connection import STATEMENT_SECONDS, Connec
 from stdworker.errors import StoreError, StoreUnavailable
 
 _MISSING_DATABASE = re.compile('database "[^"]*" does not exist')
+_OF_THE_STATEMENT = (errors.DeadlockDetected, errors.SerializationFailure, errors.ProgramLimitExceeded)
+"""Errors of an operation that say nothing of the database itself."""
 _RACES = (errors.SerializationFailure, errors.DeadlockDetected, errors.UniqueViolation, ConnectionLost, Contended)
 
 
@@ -40,7 +42,7 @@ def explain(error: BaseException) -> StoreError:
         case errors.DuplicateTable():
             hint = "give the engine an empty database of its own"
             return StoreError(f"the Postgres database is another program's: {_primary(error)}", hint=hint)
-        case psycopg.OperationalError() if not isinstance(error, errors.DeadlockDetected | errors.SerializationFailure):
+        case psycopg.OperationalError() if not isinstance(error, _OF_THE_STATEMENT):
             return StoreUnavailable(f"the Postgres database can't be used: {_one_line(error)}", hint=_hint(error))
     return StoreError(f"the Postgres database failed: {_one_line(error)}")
 

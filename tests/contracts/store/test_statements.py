@@ -6,7 +6,8 @@ import pytest
 
 from stdworker.engine.reconcile import state
 from stdworker.engine.reconcile.closing import Closing
-from stdworker.engine.store import catalog, edges, events, lists, nodes, revisions, tasks
+from stdworker.engine.store import catalog, edges, events, lists, nodes, postgres_connection, revisions, tasks
+from stdworker.engine.store.postgres_connection import PostgresConnection
 from stdworker.engine.store.records import ResourceFilter
 from stdworker.engine.store.rows import (
     DELETE,
@@ -63,6 +64,21 @@ def test_a_resource_comes_back_as_it_was_stored(db):
     node.whole = True
     [found] = nodes.lock_named(db, [Ref("leaf", "a")])
     assert members(found) == members(node)
+
+
+def test_rows_that_carry_too_much_for_one_statement_are_written_by_several(db, monkeypatch):
+    sent = []
+    execute = PostgresConnection._execute
+
+    def spied(self, statement, rows, parameters):
+        sent.append(len(parameters.get("rows", "")))
+        return execute(self, statement, rows, parameters)
+
+    monkeypatch.setattr(postgres_connection, "ROWS_BYTES_MAX", 5_000)
+    monkeypatch.setattr(PostgresConnection, "_execute", spied)
+    added = add(db, *"abcdefg", status=f'"{"x" * 1_000}"')
+    assert max(sent, default=0) <= 5_000
+    assert len(nodes.lock(db, [node.id for node in added])) == 7
 
 
 def test_saving_state_leaves_documents_alone_and_a_status_of_none_too(db):
