@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from operator import attrgetter
 
+from stdworker.engine.reconcile import documents, preconditions
 from stdworker.engine.reconcile import labels as labels_of
-from stdworker.engine.reconcile import preconditions
 from stdworker.engine.reconcile.kinds import Kind, Violations
 from stdworker.engine.reconcile.rejected import Rejected
 from stdworker.engine.reconcile.unit import Named, UnitOfWork
@@ -19,7 +19,7 @@ from stdworker.engine.store.records import ConfigRecord, revision
 from stdworker.engine.store.rows import ConfigRow, Node
 from stdworker.errors import Conflict, Invalid, JsonError, NotFound
 from stdworker.model.config import ProviderConfig, ProviderConfigSpec
-from stdworker.model.json_text import RawJson, dumps, equal, loads
+from stdworker.model.json_text import RawJson, equal, loads
 from stdworker.model.kind import KIND, RESOURCE_NAME, KindVersion
 
 
@@ -168,7 +168,7 @@ def check_emitted(uow: UnitOfWork, owner: Node, emitted: Sequence[ProviderConfig
             found = _violations(kind, emitted_text(config), whole=False)
             problems += [f"the config {config.name}: {path or '/'}: {what}" for path, what in found]
         except JsonError as error:
-            problems.append(f"the config {config.name} can't be stored: {error}")
+            problems.append(str(error))
         pairs[config.name] = pair
     others = [row for row in catalog.configs_named(uow.db, pairs) if row.owner_id != owner.id]
     problems += [f"the config {row.name} exists and is not owned by {owner.ref}" for row in others if row.wanted]
@@ -182,7 +182,7 @@ def check_emitted(uow: UnitOfWork, owner: Node, emitted: Sequence[ProviderConfig
 
 def emitted_text(config: ProviderConfigSpec) -> str | None:
     """The spec of an emitted config as it is stored. Raises JsonError."""
-    return to_text(None if config.spec is None else dumps(config.spec))
+    return None if config.spec is None else documents.storable(config.spec, f"the config {config.name}")
 
 
 def pairs_of(uow: UnitOfWork, names: Collection[str], *, going: int | None = None) -> dict[str, KindVersion]:

@@ -6,13 +6,13 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from stdworker.engine.reconcile import configs, labels, state
+from stdworker.engine.reconcile import configs, documents, labels, state
 from stdworker.engine.reconcile.rejected import Rejected
 from stdworker.engine.reconcile.unit import UnitOfWork
 from stdworker.engine.store.rows import Node
 from stdworker.errors import JsonError
 from stdworker.model.config import ProviderConfigSpec
-from stdworker.model.json_text import RawJson, ascii_line, dumps, loads
+from stdworker.model.json_text import RawJson, loads
 from stdworker.model.kind import KIND, RESOURCE_NAME, KindVersion
 from stdworker.model.outcome import ChildSpec, DepEdge, Outcome
 from stdworker.model.pointer import parse
@@ -103,9 +103,9 @@ def _problem(child: ChildSpec) -> str:
 
 def _text(child: ChildSpec, problems: list[str]) -> str:
     try:
-        return "{}" if child.spec is None else ascii_line(dumps(child.spec)).decode("ascii")
+        return "{}" if child.spec is None else documents.storable(child.spec, "the spec")
     except JsonError as error:
-        problems.append(f"{child.ref}: the spec can't be stored: {error}")
+        problems.append(f"{child.ref}: {error}")
         return "{}"
 
 

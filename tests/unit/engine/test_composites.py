@@ -2,8 +2,10 @@
 
 import pytest
 
+from stdworker.engine.reconcile import documents
 from stdworker.engine.store.claims import Settlement
 from stdworker.errors import Retry, Terminal
+from stdworker.model.config import ProviderConfigSpec
 from stdworker.model.kind import Stage
 from stdworker.model.outcome import ChildSpec, Condition, Outcome
 from tests.unit.engine.conftest import compose_from_spec
@@ -272,6 +274,28 @@ def test_a_bad_result_is_rejected_as_a_whole_for_good_with_the_reason(world, chi
     assert (record.failure_reason, record.failure_terminal) == (reason, True)
     assert told in record.failure_message
     assert not world.exists("leaf/good")
+
+
+@pytest.mark.parametrize(
+    ("outcome", "told"),
+    [
+        (Outcome(children=[ChildSpec("leaf", 1, "a", {"x": "y" * 20})]), "leaf/a: the spec has 28 bytes"),
+        (
+            Outcome(configs=[ProviderConfigSpec("c", "leaf", 1, {"x": "y" * 20})]),
+            "the config c has 28 bytes",
+        ),
+    ],
+)
+def test_a_document_that_is_larger_than_any_that_is_stored_is_rejected(world, monkeypatch, outcome, told):
+    monkeypatch.setattr(documents, "DOCUMENT_BYTES_MAX", 20)
+    world.leaf()
+    world.composite()
+    world.on("group", lambda claim: outcome, Stage.COMPOSE)
+    world.group("g")
+    world.work()
+    record = world.get("group/g")
+    assert record.failure_terminal
+    assert told in record.failure_message
 
 
 def test_publishing_the_kind_that_a_composite_waits_for_runs_it_again(world):
