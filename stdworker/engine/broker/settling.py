@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 from stdworker.engine.broker import metrics
 from stdworker.engine.broker.session import Session
 from stdworker.engine.reconcile import Engine
 from stdworker.engine.store.claims import Settlement
+from stdworker.errors import StdworkerError, StoreUnavailable
 from stdworker.model.kind import KindVersion
 from stdworker.model.task import Lease
 
+log = logging.getLogger("stdworker.broker")
+
+NOT_STORED = "NotStored"
+"""The reason of a failure in place of a result that can't be stored."""
 WAITING_MAX = 20_000  # beyond, streams aren't read until the store has caught up
 BATCH_MAX = 2_000
 
@@ -60,7 +66,7 @@ class Settler:
         """Store one batch of what waits; waits for something."""
         await self._added.wait()
         batch = self._waiting[:BATCH_MAX]
-        landed = await self._engine.settle([arrived.settlement for arrived in batch])
+        landed = await self._store([arrived.settlement for arrived in batch])
         metrics.LANDED.inc(sum(landed))
         metrics.STALE.inc(len(landed) - sum(landed))
         del self._waiting[: len(batch)]
@@ -70,6 +76,24 @@ class Settler:
         if len(self._waiting) < WAITING_MAX:
             self._room.set()
         self._tell(batch)
+
+    async def _store(self, settlements: Sequence[Settlement]) -> list[bool]:
+        """Whether each landed. One that can't be stored fails its task, and keeps no other from the store."""
+        try:
+            return await self._engine.settle(settlements)
+        except StdworkerError as error:
+            if isinstance(error, StoreUnavailable) or error.code == "engine_closed":
+                raise
+            why = error.message
+        if len(settlements) > 1:
+            middle = len(settlements) // 2
+            return await self._store(settlements[:middle]) + await self._store(settlements[middle:])
+        [refused] = settlements
+        if refused.reason == NOT_STORED:
+            log.error("neither a result nor its failure can be stored, so its lease expires: %s", why)
+            return [False]
+        told = f"the result can't be stored: {why}"
+        return await self._store([Settlement(refused.lease, refused.stage, error=told, reason=NOT_STORED)])
 
     def _tell(self, batch: list[Arrived]) -> None:
         """Stored and stale results are told alike: there is nothing left to do for either."""

@@ -16,7 +16,7 @@ from stdworker.engine.reconcile import Hint
 from stdworker.engine.reconcile.watch import Watch, Watches
 from stdworker.engine.store.claims import Claim, DefaultConfig, Leased, Settlement, VoidedLease, Want
 from stdworker.engine.store.members import MemberRecord
-from stdworker.errors import StdworkerError
+from stdworker.errors import StoreError, StoreUnavailable
 from stdworker.model.config import ProviderConfig
 from stdworker.model.json_text import RawJson
 from stdworker.model.kind import KindVersion, Stage, Trigger
@@ -40,7 +40,10 @@ async def one_loop(anyio_backend: str) -> AsyncIterator[None]:
 
 
 class FakeEngine:
-    """The broker's verbs over a dictionary. `failing` makes the verbs of those names fail like a store that is away."""
+    """The broker's verbs over a dictionary. `failing` makes the verbs of those names fail like a store that is away.
+
+    Results that are `unstorable` fail all that are settled with them.
+    """
 
     def __init__(self) -> None:
         self.watches = Watches()
@@ -56,6 +59,7 @@ class FakeEngine:
         self.claims_made: list[list[Want]] = []
         self.members: dict[str, MemberRecord] = {}
         self.failing: set[str] = set()
+        self.unstorable: Callable[[Settlement], bool] = lambda settlement: False
         self._epochs = itertools.count(1)
         self._changed = asyncio.Condition()
 
@@ -117,6 +121,8 @@ class FakeEngine:
 
     async def settle(self, settlements: Sequence[Settlement]) -> list[bool]:
         self._fail("settle")
+        if any(map(self.unstorable, settlements)):
+            raise StoreError("the store failed: out of range")
         landed = []
         for settlement in settlements:
             claim, _ = self.leases.pop(settlement.lease, (None, ""))
@@ -179,7 +185,7 @@ class FakeEngine:
 
     def _fail(self, verb: str) -> None:
         if verb in self.failing:
-            raise StdworkerError("the store is away")
+            raise StoreUnavailable("the store is away")
 
     async def _notify(self) -> None:
         async with self._changed:

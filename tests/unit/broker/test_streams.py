@@ -148,6 +148,28 @@ async def test_a_result_is_not_told_settled_while_the_store_is_away_and_is_when_
     assert (await worker.next("settled")).lease_token == [task.lease_token]
 
 
+@pytest.mark.parametrize(("both", "expected"), [(False, "the result can't be stored: the store failed"), (True, "")])
+async def test_a_result_that_can_not_be_stored_fails_its_task_and_keeps_no_other_from_the_store(scene, both, expected):
+    """Nor is anything kept from it if the failure can't be stored either: the lease expires then."""
+    names = "abcdefg"
+    scene.engine.queue(*names)
+    worker = await scene.worker().subscribe()
+    tasks = await worker.tasks(len(names))
+    odd = lease_of(tasks[4])
+    scene.engine.unstorable = lambda settlement: settlement.lease == odd and (both or not settlement.error)
+
+    completes = [
+        pb.StageComplete(lease_token=task.lease_token, claim_epoch=task.claim_epoch, stage=task.stage) for task in tasks
+    ]
+    await worker.send(completes=pb.CompleteBatch(completes=completes))
+    told = await worker.next("settled")
+
+    assert set(told.lease_token) == {task.lease_token for task in tasks}
+    failed = {settlement.lease: settlement.error for settlement in scene.engine.settled}
+    assert failed.pop(odd, "").startswith(expected)
+    assert failed == {lease_of(task): "" for task in tasks if lease_of(task) != odd}
+
+
 async def test_a_stale_result_is_told_settled_too_so_that_the_worker_may_forget_it(scene):
     worker = await scene.worker().subscribe()
     await worker.send(complete=pb.StageComplete(lease_token="long-gone", claim_epoch=3, stage=pb.STAGE_WORK))
