@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import selectors
 import threading
 import time
 from collections.abc import Callable
@@ -22,7 +24,6 @@ from stdworker.engine.store.postgres_connection import (
 from stdworker.errors import StoreError
 
 WRITERS = 3
-LISTEN_PAUSE_SECONDS = 0.5
 LISTEN_CHECK_SECONDS = 10.0  # a connection that only listens never notices that its server is gone
 LISTEN_AGAIN_SECONDS = 1.0
 MIGRATION_LOCK = 0x5354_4457_0002
@@ -45,6 +46,7 @@ class _Listener(threading.Thread):
         self._url = url
         self._hear = hear
         self._stopped = threading.Event()
+        self._bell = os.eventfd(0)  # wakes it to stop
 
     def run(self) -> None:
         while not self._stopped.is_set():
@@ -57,17 +59,20 @@ class _Listener(threading.Thread):
                 self._stopped.wait(LISTEN_AGAIN_SECONDS)
 
     def _pass_on(self, db: Bounded) -> None:
-        checked = time.monotonic()
-        while not self._stopped.is_set():
-            for notice in db.notifies(timeout=LISTEN_PAUSE_SECONDS, stop_after=1):
-                self._hear(notice.payload)
-            if time.monotonic() - checked > LISTEN_CHECK_SECONDS:
-                db.execute("SELECT 1")
-                checked = time.monotonic()
+        with selectors.DefaultSelector() as selector:
+            for readable in (db.fileno(), self._bell):
+                selector.register(readable, selectors.EVENT_READ)
+            while not self._stopped.is_set():
+                if not selector.select(LISTEN_CHECK_SECONDS):
+                    db.execute("SELECT 1")
+                for notice in db.notifies(timeout=0):
+                    self._hear(notice.payload)
 
     def stop(self) -> None:
         self._stopped.set()
+        os.eventfd_write(self._bell, 1)
         self.join()
+        os.close(self._bell)
 
 
 class PostgresDatabase:
