@@ -6,6 +6,7 @@ Migrations are expand-then-contract: older code keeps working on a newer schema 
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from pathlib import Path
 
@@ -34,16 +35,24 @@ def upgrade(engine: sqlalchemy.Engine, explain: Callable[[BaseException], StoreE
 
 
 def _upgrade(engine: sqlalchemy.Engine, name: str) -> None:
-    config = Config()
-    config.set_main_option("script_location", str(SCRIPTS).replace("%", "%%"))
+    newest, *older = _known()
     with engine.begin() as connection:
         current = MigrationContext.configure(connection).get_current_revision()
-        known = [script.revision for script in ScriptDirectory.from_config(config).walk_revisions()]
-        if current is not None and current not in known:
-            _refuse_outgrown(connection, current, name, ours=max(known))
+        if current == newest:
             return
+        if current is not None and current not in older:
+            _refuse_outgrown(connection, current, name, ours=newest)
+            return
+        config = Config()
+        config.set_main_option("script_location", str(SCRIPTS).replace("%", "%%"))
         config.attributes["connection"] = connection
         command.upgrade(config, "head")
+
+
+@functools.cache
+def _known() -> tuple[str, ...]:
+    """The revisions of this code, the newest first."""
+    return tuple(script.revision for script in ScriptDirectory(str(SCRIPTS)).walk_revisions())
 
 
 def _refuse_outgrown(connection: sqlalchemy.Connection, current: str, name: str, *, ours: str) -> None:
