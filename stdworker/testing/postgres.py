@@ -26,7 +26,7 @@ STOP_SECONDS = 60
 POLL_SECONDS = 0.05
 
 # What makes a server quick that nobody minds losing.
-CARELESS = ("fsync=off", "full_page_writes=off", "max_connections=60")
+CARELESS = ("fsync=off", "full_page_writes=off", "max_wal_size=128MB", "max_connections=60")
 
 
 def find_binaries() -> Path | None:
@@ -102,20 +102,21 @@ class PostgresServer:
             for pid in processes:
                 os.kill(pid, signal.SIGCONT)
 
-    def create_database(self) -> str:
-        """The URL of a new, empty database."""
+    def create_database(self, template: str = "") -> str:
+        """The URL of a new database: an empty one, or a copy of the one at the URL `template`, to which nobody is
+        connected."""
         name = f"test_{uuid.uuid4().hex}"
-        self._execute(f"CREATE DATABASE {name}")
+        self._execute(f"CREATE DATABASE {name}" + (f" TEMPLATE {_name(template)}" if template else ""))
         return f"{self.url}/{name}"
 
     @contextlib.contextmanager
-    def database(self) -> Iterator[str]:
-        """The URL of a new, empty database, which is dropped afterwards, whoever is still connected."""
-        url = self.create_database()
+    def database(self, template: str = "") -> Iterator[str]:
+        """The URL of a new database, as of `create_database`; it is dropped afterwards, whoever is still connected."""
+        url = self.create_database(template)
         try:
             yield url
         finally:
-            self._execute(f"DROP DATABASE {url.rpartition('/')[2]} WITH (FORCE)")
+            self._execute(f"DROP DATABASE {_name(url)} WITH (FORCE)")
 
     @property
     def url(self) -> str:
@@ -148,15 +149,20 @@ class PostgresServer:
 
 @contextlib.contextmanager
 def run_postgres(
-    binaries: Path, settings: tuple[str, ...] = (), *, source: PostgresServer | None = None
+    binaries: Path, settings: tuple[str, ...] = (), *, source: PostgresServer | None = None, within: Path | None = None
 ) -> Iterator[PostgresServer]:
-    """A server as of `PostgresServer`, stopped and removed afterwards."""
-    with tempfile.TemporaryDirectory(prefix="postgres-") as folder:
+    """A server as of `PostgresServer`, in a folder inside `within` or where temporary files are; stopped and removed
+    afterwards."""
+    with tempfile.TemporaryDirectory(prefix="postgres-", dir=within) as folder:
         server = PostgresServer(binaries, Path(folder), settings, source=source)
         try:
             yield server
         finally:
             server.stop()
+
+
+def _name(url: str) -> str:
+    return url.rpartition("/")[2]
 
 
 def _children(pid: int) -> list[int]:

@@ -52,9 +52,8 @@ ANALYZE;
 
 
 @pytest.fixture(scope="module")
-def database(postgres: Any) -> PostgresDatabase:
-    database = PostgresDatabase(postgres.create_database())
-    database.migrate()
+def database(postgres: Any, migrated_database: str) -> PostgresDatabase:
+    database = PostgresDatabase(postgres.create_database(migrated_database))
     with psycopg.connect(database.url, autocommit=True) as db:
         db.execute(FILL)
     return database
@@ -202,10 +201,9 @@ READ = "SELECT sum(coalesce(seq_tup_read, 0) + coalesce(idx_tup_fetch, 0)) FROM 
 
 
 @pytest.fixture(scope="module")
-def grown(postgres: Any) -> Iterator[dict[str, PostgresConnection]]:
+def grown(postgres: Any, migrated_database: str) -> Iterator[dict[str, PostgresConnection]]:
     """Connections that had prepared all their statements before the tables grew; nobody has analysed these since."""
-    database = PostgresDatabase(postgres.create_database())
-    database.migrate()
+    database = PostgresDatabase(postgres.create_database(migrated_database))
     connections = {"writer": database.connect(), "reader": database.connect(read_only=True)}
     with psycopg.connect(database.url, autocommit=True) as db:
         for table in LARGE:

@@ -16,29 +16,21 @@ from stdworker.engine.reconcile.clock import SystemClock
 from stdworker.engine.reconcile.watch import Watches
 from stdworker.engine.settings import EngineOptions
 from stdworker.engine.store.contract import Connection, Database
-from stdworker.engine.store.postgres import PostgresDatabase
-from stdworker.engine.store.sqlite import SqliteDatabase
+from stdworker.engine.store.opening import open_database
 
 HANG_SECONDS = 30
 WAITS = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
 
 
 @pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
-def database_url(request: Any, tmp_path: Any) -> str:
-    if request.param == "sqlite":
-        return f"sqlite:///{tmp_path}/store.db"
-    return request.getfixturevalue("postgres").create_database()
+def database_url(request: Any) -> str:
+    url: str = request.getfixturevalue(f"{request.param}_url")
+    return url
 
 
 @pytest.fixture
-def database(database_url: str, tmp_path: Any) -> Database:
-    database: Database
-    if database_url.startswith("sqlite"):
-        database = SqliteDatabase(tmp_path / "store.db")
-    else:
-        database = PostgresDatabase(database_url)
-    database.migrate()
-    return database
+def database(database_url: str) -> Database:
+    return open_database(database_url)
 
 
 @pytest.fixture

@@ -39,10 +39,8 @@ def publishing(pair):
 
 
 @pytest.fixture
-def database(postgres):
-    opened = PostgresDatabase(postgres.create_database())
-    opened.migrate()
-    return opened
+def database(postgres_url):
+    return PostgresDatabase(postgres_url)
 
 
 @pytest.fixture

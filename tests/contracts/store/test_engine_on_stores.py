@@ -75,11 +75,9 @@ def test_a_composite_with_flows_converges_and_goes(database_url):
     asyncio.run(scenario())
 
 
-def test_several_engines_share_one_database_and_no_task_is_run_twice(postgres):
-    url = postgres.create_database()
-
+def test_several_engines_share_one_database_and_no_task_is_run_twice(postgres_url):
     async def scenario() -> None:
-        engines = [await Engine.open(url) for _ in range(3)]
+        engines = [await Engine.open(postgres_url) for _ in range(3)]
         await publish(engines[0])
         documents = [ApplyDocument("group", 1, "g", RawJson(b"{}"))]
         documents += [ApplyDocument("leaf", 1, f"x{i}", RawJson(b"{}")) for i in range(100)]
@@ -95,11 +93,9 @@ def test_several_engines_share_one_database_and_no_task_is_run_twice(postgres):
     asyncio.run(scenario())
 
 
-def test_max_inflight_is_exact_across_engines(postgres):
-    url = postgres.create_database()
-
+def test_max_inflight_is_exact_across_engines(postgres_url):
     async def scenario() -> None:
-        engines = [await Engine.open(url) for _ in range(3)]
+        engines = [await Engine.open(postgres_url) for _ in range(3)]
         await engines[0].publish_kind(
             {"kind": "leaf", "kind_version": 1, "reactions": [MAKE], "max_inflight": 5}, "test"
         )
@@ -121,9 +117,7 @@ async def until_blocked(url: str) -> None:
             await asyncio.sleep(0.005)
 
 
-def test_two_siblings_that_settle_in_overlapping_transactions_never_lose_their_parent(postgres):
-    url = postgres.create_database()
-
+def test_two_siblings_that_settle_in_overlapping_transactions_never_lose_their_parent(postgres_url):
     def settling(connection, claim) -> UnitOfWork:
         connection.begin()
         uow = UnitOfWork(connection, Kinds.read(connection), SystemClock().now_ms(), Positions(), EngineOptions())
@@ -133,7 +127,7 @@ def test_two_siblings_that_settle_in_overlapping_transactions_never_lose_their_p
         return uow
 
     async def scenario() -> None:
-        engine = await Engine.open(url)
+        engine = await Engine.open(postgres_url)
         await engine.publish_kind({"kind": "leaf", "kind_version": 1, "reactions": [MAKE]}, "test")
         await engine.publish_kind({"kind": "group", "kind_version": 1, "reactions": [PLAN]}, "test")
         await engine.apply([ApplyDocument("group", 1, "g", RawJson(b"{}"))], "test")
@@ -142,11 +136,11 @@ def test_two_siblings_that_settle_in_overlapping_transactions_never_lose_their_p
         await engine.settle([Settlement(compose.lease, Stage.COMPOSE, outcome)])
         one, two = await engine.claim([Want(LEAF, 2, "w")], "b")
 
-        database = PostgresDatabase(url)
+        database = PostgresDatabase(postgres_url)
         first, second = database.connect(), database.connect()
         settling(first, one)
         late = asyncio.create_task(asyncio.to_thread(settling, second, two))
-        await until_blocked(url)  # it read before the first is committed, and waits for the event counter
+        await until_blocked(postgres_url)  # it read before the first is committed, and waits for the event counter
         first.commit()
         await late
         second.commit()
@@ -159,11 +153,9 @@ def test_two_siblings_that_settle_in_overlapping_transactions_never_lose_their_p
     asyncio.run(scenario())
 
 
-def test_hints_reach_the_other_engines(postgres):
-    url = postgres.create_database()
-
+def test_hints_reach_the_other_engines(postgres_url):
     async def scenario() -> None:
-        here, there = await Engine.open(url), await Engine.open(url)
+        here, there = await Engine.open(postgres_url), await Engine.open(postgres_url)
         await publish(here)
         async with there.watch() as watch:
             seen, names = set(), itertools.count()

@@ -44,10 +44,9 @@ def node(number, name, owner=None):
 
 
 @pytest.fixture
-def database(postgres):
+def database(postgres_url):
     """An owner with a child, which has one below it, and one alone; the owner is composed, the others work."""
-    opened = PostgresDatabase(postgres.create_database())
-    opened.migrate()
+    opened = PostgresDatabase(postgres_url)
     connection = opened.connect()
     connection.begin()
     made = [node(OWNER, "a"), node(CHILD, "b", OWNER), node(BELOW, "e", CHILD), node(ALONE, "c")]

@@ -8,6 +8,7 @@ from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 
 from stdworker.engine.store.migrate import SCRIPTS
+from stdworker.engine.store.opening import open_database
 from stdworker.engine.store.schema import metadata
 from stdworker.errors import StoreError
 
@@ -55,10 +56,13 @@ def test_a_schema_that_has_outgrown_this_code_is_refused(database):
     assert refused.value.code == "schema_too_new"
 
 
-def test_several_that_open_a_fresh_database_at_once_make_one_schema(database_url, tmp_path):
-    from stdworker.engine.store.opening import open_database
-
-    databases = [open_database(database_url) for _ in range(4)]
+@pytest.mark.parametrize("store", ["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
+def test_several_that_open_a_fresh_database_at_once_make_one_schema(store, request, tmp_path):
+    if store == "postgres":
+        url = request.getfixturevalue("postgres").create_database()
+    else:
+        url = f"sqlite:///{tmp_path}/fresh.db"
+    databases = [open_database(url) for _ in range(4)]
     problems: list[Exception] = []
 
     def migrate(database) -> None:

@@ -24,10 +24,8 @@ WAITS = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database(
 
 
 @pytest.fixture
-def database(postgres):
-    opened = PostgresDatabase(postgres.create_database())
-    opened.migrate()
-    return opened
+def database(postgres_url):
+    return PostgresDatabase(postgres_url)
 
 
 def look(database):

@@ -27,8 +27,8 @@ def anyio_backend() -> str:
 
 
 @pytest.fixture
-async def engine(tmp_path) -> AsyncIterator[Engine]:
-    opened = await Engine.open(f"sqlite:///{tmp_path}/converge.db")
+async def engine(sqlite_url) -> AsyncIterator[Engine]:
+    opened = await Engine.open(sqlite_url)
     running = asyncio.create_task(opened.run())
     yield opened
     running.cancel()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -20,6 +21,7 @@ from stdworker.model.json_text import dumps
 from stdworker.model.kind import KindVersion, Stage
 from stdworker.model.outcome import ChildSpec, DepEdge, Outcome, ValueFlow
 from stdworker.model.resource import Ref
+from stdworker.testing.postgres import PostgresServer
 
 BROKER = "broker"
 ROUNDS_MAX = 2_000
@@ -235,12 +237,10 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 @pytest.fixture
-def store(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+def store(request: pytest.FixtureRequest) -> str:
     """The URL of the database of `world`."""
-    if getattr(request, "param", "sqlite") == "postgres":
-        url: str = request.getfixturevalue("postgres").create_database()
-        return url
-    return f"sqlite:///{tmp_path}/engine.db"
+    url: str = request.getfixturevalue(f"{getattr(request, 'param', 'sqlite')}_url")
+    return url
 
 
 @contextmanager
@@ -258,14 +258,23 @@ def world(store: str, clock: FakeClock) -> Iterator[World]:
 
 
 @pytest.fixture
-def new_world() -> Callable[..., AbstractContextManager[World]]:
-    """Makes worlds in folders of their own, or on databases by their URLs, for tests that need many."""
+def new_world(request: pytest.FixtureRequest, migrated_file: Path) -> Callable[..., AbstractContextManager[World]]:
+    """Makes worlds, each on a database of its own, on `sqlite` or `postgres`, for tests that need many."""
 
     @contextmanager
-    def make(url: str = "", **options: Any) -> Iterator[World]:
+    def sqlite() -> Iterator[str]:
+        with tempfile.TemporaryDirectory() as folder:
+            yield f"sqlite:///{shutil.copy(migrated_file, folder)}"
+
+    def postgres() -> AbstractContextManager[str]:
+        server: PostgresServer = request.getfixturevalue("postgres")
+        return server.database(request.getfixturevalue("migrated_database"))
+
+    @contextmanager
+    def make(store: str = "sqlite", **options: Any) -> Iterator[World]:
         with (
-            tempfile.TemporaryDirectory() as folder,
-            open_world(url or f"sqlite:///{folder}/e.db", FakeClock(), **options) as world,
+            postgres() if store == "postgres" else sqlite() as url,
+            open_world(url, FakeClock(), **options) as world,
         ):
             yield world
 

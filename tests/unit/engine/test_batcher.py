@@ -13,8 +13,8 @@ from stdworker.engine.reconcile.watch import Hint, Watch, Watches
 from stdworker.engine.settings import EngineOptions
 from stdworker.engine.store.claims import Settlement
 from stdworker.engine.store.declarations import ApplyDocument
+from stdworker.engine.store.opening import open_database
 from stdworker.engine.store.records import ResourceFilter
-from stdworker.engine.store.sqlite import SqliteDatabase
 from stdworker.errors import StoreError
 from stdworker.model.outcome import Outcome
 
@@ -26,9 +26,8 @@ def run():
 
 
 @pytest.fixture
-def batcher(run, tmp_path):
-    database = SqliteDatabase(tmp_path / "store.db")
-    database.migrate()
+def batcher(run, sqlite_url):
+    database = open_database(sqlite_url)
 
     async def start():
         batcher = Batcher(database, SystemClock(), EngineOptions(), Watches(), verbs.FOLLOW_UP, "me")

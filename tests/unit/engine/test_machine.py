@@ -547,12 +547,8 @@ def compose(claim):
 
 
 @pytest.mark.parametrize("store", ["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
-def test_any_history_goes_as_the_model_says_and_comes_to_rest(new_world, store, request):
-    def make():
-        url = request.getfixturevalue("postgres").create_database() if store == "postgres" else ""
-        return new_world(url, revisions_keep=REVISIONS_KEEP)
-
-    Machine.new_world = staticmethod(make)
+def test_any_history_goes_as_the_model_says_and_comes_to_rest(new_world, store):
+    Machine.new_world = staticmethod(lambda: new_world(store, revisions_keep=REVISIONS_KEEP))
     search = settings(
         max_examples=EXAMPLES[store] * ROUNDS,
         stateful_step_count=STEPS,
