@@ -223,7 +223,10 @@ class Broker:
             await self._configs.refresh(edited)
 
     async def _cancel_voided(self) -> None:
-        for void in await self._engine.voided(self.id):
+        # Each is answered once: a claim under way is waited for, so that its stream holds what became void meanwhile.
+        async with self._dispatcher.claiming:
+            voided = await self._engine.voided(self.id)
+        for void in voided:
             for session in self.sessions:
                 if void.lease.token in session.running:
                     session.outbox.put_cancel(void.lease, void.reason)

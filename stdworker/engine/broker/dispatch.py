@@ -58,7 +58,7 @@ class Dispatcher:
         self._turn = 0
         self._awake = asyncio.Event()
         self._stopped = False
-        self._claiming = asyncio.Lock()
+        self.claiming = asyncio.Lock()  # from the claim until its streams hold what was claimed
 
     def heat(self, pairs: Iterable[KindVersion]) -> None:
         """The store may hold work for these pairs."""
@@ -79,7 +79,7 @@ class Dispatcher:
     async def stop(self) -> None:
         """Hand out nothing more; returns when the claim under way is given back."""
         self._stopped = True
-        async with self._claiming:
+        async with self.claiming:
             pass
 
     async def tick(self) -> None:
@@ -87,7 +87,7 @@ class Dispatcher:
         await self._awake.wait()
         await self._gather_credit()
         self._awake.clear()
-        async with self._claiming:
+        async with self.claiming:
             wants = [] if self._stopped else self.wants()
             if wants:
                 await self._claim(wants)

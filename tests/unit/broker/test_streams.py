@@ -336,6 +336,30 @@ async def test_a_lease_that_became_void_is_cancelled_on_the_stream_that_holds_it
     assert not any(message.HasField("cancel") for message in other.received)
 
 
+async def test_a_lease_that_became_void_before_its_task_was_on_the_stream_is_cancelled_after_it(scene):
+    worker = await scene.worker().subscribe()
+    scene.engine.queue("before")
+    await worker.task()
+    read, reading, go_on = scene.engine.default_configs, asyncio.Event(), asyncio.Event()
+
+    async def slow_read(pairs):
+        reading.set()
+        await go_on.wait()
+        return await read(pairs)
+
+    scene.engine.default_configs = slow_read
+    scene.engine.edit_config(LEAF, b'{"a":2}', told=False)
+    scene.engine.queue("after")
+    await reading.wait()
+    *_, lease = scene.engine.leases
+    scene.engine.void(lease, "a newer generation")
+    await asyncio.sleep(0.01)  # time enough to tell it too early
+    go_on.set()
+
+    assert lease_of(await worker.task()) == lease
+    assert (await worker.next("cancel")).lease_token == lease.token
+
+
 # ---- life ----
 
 
