@@ -10,7 +10,7 @@ from stdworker.engine.reconcile import labels as labels_of
 from stdworker.engine.reconcile.flush import flush
 from stdworker.engine.reconcile.kinds import Kind
 from stdworker.engine.reconcile.unit import UnitOfWork
-from stdworker.engine.store import edges, lists
+from stdworker.engine.store import catalog, edges, lists
 from stdworker.engine.store.declarations import UNSET, Applied, ApplyDocument, Declared, Doomed
 from stdworker.engine.store.documents import to_text
 from stdworker.engine.store.records import ResourceRecord, revision
@@ -40,7 +40,7 @@ def declare(uow: UnitOfWork, documents: Sequence[ApplyDocument]) -> list[Declare
 def decide(uow: UnitOfWork, documents: Sequence[ApplyDocument]) -> list[tuple[str, Node] | RequestError]:
     """What is done for each document, and the node as it is then."""
     uow.lock_named({Ref(document.kind, document.name) for document in documents})
-    pairs = configs.pairs_of(uow, {d.provider_config_ref for d in documents if isinstance(d.provider_config_ref, str)})
+    pairs = _configs_named(uow, documents)
     fresh: dict[Ref, Node] = {}
     decided: list[tuple[str, Node] | RequestError] = []
     labels: dict[Ref, dict[str, str]] = {}
@@ -58,6 +58,16 @@ def decide(uow: UnitOfWork, documents: Sequence[ApplyDocument]) -> list[tuple[st
         uow.request(node, schedule.SPEC)
     flush(uow)
     return decided
+
+
+def _configs_named(uow: UnitOfWork, documents: Sequence[ApplyDocument]) -> dict[str, KindVersion]:
+    """What the configs are for that documents refer to; they are held, so that they stay."""
+    names = {d.provider_config_ref for d in documents if isinstance(d.provider_config_ref, str)}
+    if not names:
+        return {}
+    left = {node.provider_config for node in uow.by_ref.values() if node.provider_config is not None}
+    catalog.hold_configs(uow.db, names | left, ())  # in one order with those that lose a reference
+    return configs.pairs_of(uow, names)
 
 
 def reconcile(uow: UnitOfWork, ref: Ref) -> ResourceRecord:

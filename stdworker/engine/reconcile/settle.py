@@ -7,7 +7,7 @@ generation was superseded still stores what it saw.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from stdworker.engine.reconcile import compose, conditions, deliver, documents, operate, retry, schedule, state
 from stdworker.engine.reconcile.kinds import Kind
@@ -18,6 +18,7 @@ from stdworker.engine.store import catalog, edges, nodes
 from stdworker.engine.store.claims import Settlement
 from stdworker.engine.store.rows import DELETE, OPERATE, REACT, Node, TaskRow, resource_of
 from stdworker.model.kind import RESOURCE_NAME, Emit, Stage
+from stdworker.model.outcome import Outcome
 
 
 def settle(uow: UnitOfWork, settlements: Sequence[Settlement]) -> list[bool]:
@@ -28,8 +29,8 @@ def settle(uow: UnitOfWork, settlements: Sequence[Settlement]) -> list[bool]:
     if composites := {resource_of(id) for id, s in zip(ids, settlements, strict=True) if id and _composes(s)}:
         uow.hold(about, composites)
         # A name that there can't be is refused with its result, but no statement may have to carry it.
-        if emitted := {config.name for s in settlements if _composes(s) for config in s.outcome.configs}:
-            catalog.hold_configs(uow.db, set(filter(RESOURCE_NAME.fullmatch, emitted)), composites)
+        if named := {name for s in settlements if _composes(s) for name in _configs_named(s.outcome)}:
+            catalog.hold_configs(uow.db, set(filter(RESOURCE_NAME.fullmatch, named)), composites)
     uow.lock(about)
     uow.lock_rows(known)
     return [_settle(uow, settlement, uow.tasks.get(id or 0)) for settlement, id in zip(settlements, ids, strict=True)]
@@ -37,6 +38,11 @@ def settle(uow: UnitOfWork, settlements: Sequence[Settlement]) -> list[bool]:
 
 def _composes(settlement: Settlement) -> bool:
     return settlement.stage is Stage.COMPOSE and not settlement.error and not settlement.released
+
+
+def _configs_named(outcome: Outcome) -> Iterator[str]:
+    yield from (config.name for config in outcome.configs)
+    yield from (child.provider_config_ref for child in outcome.children if child.provider_config_ref)
 
 
 def _settle(uow: UnitOfWork, settlement: Settlement, row: TaskRow | None) -> bool:

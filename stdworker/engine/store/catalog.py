@@ -30,8 +30,9 @@ _SAVE_CONFIG = (
 )
 _HOLD = (
     "SELECT c.name FROM provider_configs c WHERE c.name IN (SELECT * FROM NAMES(names)"
-    " UNION SELECT o.name FROM provider_configs o WHERE o.owner_id IN (SELECT * FROM IDS(owners)))"
-    " ORDER BY c.name LOCK(c)"
+    " UNION SELECT o.name FROM provider_configs o WHERE o.owner_id IN (SELECT * FROM IDS(owners))"
+    " UNION SELECT n.provider_config FROM resources n WHERE n.owner_id IN (SELECT * FROM IDS(owners)))"
+    " AND (c.owner_id IS NOT NULL OR NOT c.wanted) ORDER BY c.name LOCK(c)"
 )
 _UNWANT = (
     "UPDATE provider_configs SET wanted = false WHERE name IN (SELECT c.name FROM provider_configs c"
@@ -40,10 +41,6 @@ _UNWANT = (
 _FORSAKE = (
     "UPDATE provider_configs SET wanted = false, owner_id = NULL WHERE name IN (SELECT c.name FROM provider_configs c"
     " WHERE c.owner_id IN (SELECT * FROM IDS(owners)) ORDER BY c.name LOCK(c)) RETURNING name"
-)
-_HOLD_LEFT = (
-    "SELECT c.name FROM provider_configs c WHERE c.name IN (SELECT * FROM NAMES(names))"
-    " AND (c.owner_id IS NOT NULL OR NOT c.wanted) ORDER BY c.name LOCK(c)"
 )
 _DROP_LEFT = (
     "DELETE FROM provider_configs WHERE name IN (SELECT * FROM NAMES(names)) AND NOT wanted"
@@ -172,7 +169,10 @@ def configs_named(db: Connection, names: Collection[str]) -> list[ConfigRow]:
 
 
 def hold_configs(db: Connection, names: Collection[str], owners: Collection[int]) -> None:
-    """Lock those of these names and those that some resources own, in one order, before any of them is read."""
+    """Lock those of these names and those that some resources own, or their children refer to, in one order, before
+    any of them is read: what a composer emitted may go when nobody wants it. What people declared needs no lock, it
+    changes while nobody else writes.
+    """
     db.run(_HOLD, names=sorted(names), owners=sorted(owners))
 
 
@@ -218,7 +218,7 @@ def drop_configs(db: Connection, names: Collection[str]) -> None:
 
     They are held first: of two transactions that each take a reference away, the second one sees both gone.
     """
-    db.run(_HOLD_LEFT, names=sorted(names))
+    hold_configs(db, names, ())
     db.run(_DROP_LEFT, names=sorted(names))
 
 

@@ -19,6 +19,7 @@ from stdworker.errors import Conflict, Invalid
 from stdworker.model.config import ProviderConfigSpec
 from stdworker.model.kind import KindVersion, Stage
 from stdworker.model.outcome import ChildSpec, Outcome
+from stdworker.model.resource import Ref
 
 pytestmark = pytest.mark.postgres
 
@@ -131,6 +132,85 @@ def test_who_would_refer_to_what_is_being_taken_away_waits_and_is_refused(engine
     [[refused]] = applied.ended()
     assert isinstance(refused, Invalid)
     assert "does not exist" in str(refused)
+
+
+@pytest.fixture
+def left(connection):
+    """A config that its composer emits no more."""
+    connection.begin()
+    catalog.add_config(connection, ConfigRow("x", "leaf", 1, False, None, None, 99, 1, 0, 0, wanted=False))
+    connection.commit()
+
+
+def drop(db):
+    db.begin()
+    catalog.drop_configs(db, ["x"])
+    db.commit()
+
+
+REFERRING = Outcome(children=[ChildSpec("leaf", 1, "b", {}, provider_config_ref="x")])
+
+
+def refer(engine, how):
+    """The verb, and with what, that has a resource refer to the config."""
+    engine(verbs.PUBLISH_KIND, publishing(LEAF))
+    if how == "apply":
+        return verbs.APPLY, document(provider_config_ref="x")
+    return verbs.SETTLE, composed(engine, REFERRING)
+
+
+@pytest.mark.parametrize("how", ["apply", "compose"])
+@pytest.mark.usefixtures("left")
+def test_what_a_composer_left_behind_stays_when_somebody_refers_to_it_as_it_is_dropped(engine, connection, beside, how):
+    hold(connection, *refer(engine, how))
+    dropped = beside(drop)
+    connection.commit()
+    dropped.ended()
+    assert connection.fetch("SELECT name FROM provider_configs") == [("x",)]
+    assert connection.fetch("SELECT name FROM resources WHERE provider_config = 'x'")
+
+
+@pytest.mark.parametrize("how", ["apply", "compose"])
+@pytest.mark.usefixtures("left")
+def test_nobody_refers_to_what_a_composer_left_behind_once_it_is_dropped(engine, connection, beside, how):
+    verb, argument = refer(engine, how)
+    connection.begin()
+    catalog.drop_configs(connection, ["x"])
+    referring = beside(lambda db: engine(verb, argument, on=db))
+    connection.commit()
+    [answer] = referring.ended()
+    assert how == "compose" or "does not exist" in str(answer[0])
+    assert connection.fetch("SELECT name FROM resources WHERE provider_config = 'x'") == []
+
+
+def referring_elsewhere(engine, how):
+    """The verb, and with what, that has a resource refer to y instead of to x."""
+    verb, argument = refer(engine, how)
+    assert engine(verb, argument)
+    if how == "apply":
+        return verb, document(provider_config_ref="y")
+    engine(verbs.RECONCILE, ("ada", Ref("group", "a")))
+    [[claim]] = engine(verbs.CLAIM, ("broker", [Want(GROUP, 1, "worker")]))
+    children = [ChildSpec("leaf", 1, "b", {}, provider_config_ref="y")]
+    return verb, [Settlement(claim.lease, Stage.COMPOSE, Outcome(children=children))]
+
+
+@pytest.mark.parametrize("how", ["apply", "compose"])
+@pytest.mark.usefixtures("left")
+def test_the_config_that_loses_a_reference_and_the_one_that_gets_it_are_held_in_one_order(
+    engine, connection, beside, how
+):
+    connection.begin()
+    catalog.add_config(connection, ConfigRow("y", "leaf", 1, False, None, None, 99, 1, 0, 0))
+    connection.commit()
+    verb, argument = referring_elsewhere(engine, how)
+    connection.begin()
+    catalog.hold_configs(connection, ["x"], ())
+    referring = beside(lambda db: engine(verb, argument, on=db))
+    catalog.hold_configs(connection, ["y"], ())
+    connection.commit()
+    referring.ended()
+    assert connection.fetch("SELECT name FROM resources WHERE provider_config = 'y'")
 
 
 def test_of_two_that_emit_the_same_configs_at_once_one_has_them_and_the_other_is_told(engine, connection, beside):
