@@ -24,6 +24,7 @@ from stdworker.model.secrets import is_secret, mask
 CODE_PREFIX = "urn:converge:problem:"
 MEDIA_TYPE = "application/problem+json"
 VALUE_CHARACTERS_MAX = 200
+DRAINING = "draining"
 
 STATUS_OF_CLASS: dict[type[errors.StdworkerError], int] = {
     errors.NotFound: 404,
@@ -114,7 +115,8 @@ def _value_at(body: bytes, pointer: str) -> Any:
 async def _on_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, errors.StdworkerError)
     told = problem_of(error, request.url.path, getattr(request.state, "body", b""))
-    if told.status >= 500 and not isinstance(error, errors.StoreUnavailable):  # the engine's log has it, once
+    is_told = error.code == DRAINING or isinstance(error, errors.StoreUnavailable)  # the engine's log has it, once
+    if told.status >= 500 and not is_told:
         _log.error("%s %s: %s", request.method, request.url.path, error)
     return respond(told)
 

@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 
 import httpx
 import pytest
+from fastapi import FastAPI
 
 from stdworker.engine.api import build_app
 from stdworker.engine.reconcile import Engine
@@ -36,8 +37,13 @@ async def engine(sqlite_url) -> AsyncIterator[Engine]:
 
 
 @pytest.fixture
-async def api(engine) -> AsyncIterator[httpx.AsyncClient]:
-    transport = httpx.ASGITransport(build_app(engine))
+async def app(engine) -> FastAPI:
+    return build_app(engine)
+
+
+@pytest.fixture
+async def api(app) -> AsyncIterator[httpx.AsyncClient]:
+    transport = httpx.ASGITransport(app)
     async with httpx.AsyncClient(transport=transport, base_url="http://localhost/api/v1") as client:
         yield client
 

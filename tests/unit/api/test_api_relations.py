@@ -318,3 +318,11 @@ async def test_dependencies_are_paged(api, engine):
     rest = await api.get("/resources/leaf/d/dependencies", params=query)
     assert [d["name"] for page in (first, rest) for d in page.json()["dependencies"]] == ["a", "b", "c"]
     assert "x-next-cursor" not in rest.headers
+
+
+async def test_a_drain_that_somebody_waits_over_is_no_error_of_the_engine(api, app, caplog):
+    await declare(api)
+    app.state.draining = True
+    assert (await wait(api))[0] == 503
+    assert (await api.get("http://localhost/readyz")).status_code == 503
+    assert caplog.records == []

@@ -9,7 +9,7 @@ import httpx
 import pytest
 import uvicorn
 
-from stdworker.engine.api import build_app, feed, follower
+from stdworker.engine.api import feed, follower
 from stdworker.engine.reconcile import EngineOptions
 from stdworker.engine.store.records import ResourceFilter
 from stdworker.errors import RequestError
@@ -18,11 +18,6 @@ from stdworker.model.resource import Ref
 pytestmark = pytest.mark.anyio
 
 HANG_SECONDS = 30
-
-
-@pytest.fixture
-async def app(engine):
-    return build_app(engine)
 
 
 @pytest.fixture
