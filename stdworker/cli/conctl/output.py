@@ -58,7 +58,9 @@ def age(instant: str | None) -> str:
 
 
 def doomed(answer: Mapping[str, Any]) -> str:
-    """What goes with a resource, as the end of a sentence; nothing for what takes nothing along."""
+    """What goes with it, or goes without it, as the end of a sentence; nothing for what nobody misses."""
+    if pair := answer.get("without_default"):
+        return f"; resources of {pair} then have no default config"
     below, dependents = answer.get("below", 0), answer.get("dependents", 0)
     parts = [f"{_resources(below)} below it"] if below else []
     if dependents:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Annotated
 
 from fastapi import APIRouter, Path, Query, Request
+from msgspec import UNSET
 from starlette.responses import Response
 
 from stdworker.engine.api import bodies, declarations, etags
 from stdworker.engine.api.context import Actor, InEngine, answer, paged
 from stdworker.engine.api.openapi import APPLIED, PAGED, TAGGED, documented
 from stdworker.engine.api.queries import ConfigQuery, ConfigsQuery, DeleteQuery, RevealQuery
-from stdworker.engine.api.shapes.common import Deleted
-from stdworker.engine.api.shapes.configs import ConfigBody, Configs, ConfigSummary, ConfigView
+from stdworker.engine.api.shapes.configs import ConfigBody, Configs, ConfigSummary, ConfigView, DeletedConfig
 from stdworker.model.kind import KindVersion
 
 router = APIRouter(prefix="/providerconfigs", tags=["provider configs"])
@@ -71,7 +71,7 @@ async def get(engine: InEngine, actor: Actor, name: NamePath, query: Annotated[R
     return answer(ConfigView.of(record, reveal=query.reveal), headers={"ETag": etags.of(record.revision)})
 
 
-@router.delete("/{name}", **documented("Delete a provider config", answer=Deleted, problems=(404, 409, 412)))
+@router.delete("/{name}", **documented("Delete a provider config", answer=DeletedConfig, problems=(404, 409, 412)))
 async def delete(
     engine: InEngine,
     actor: Actor,
@@ -79,5 +79,5 @@ async def delete(
     query: Annotated[DeleteQuery, Query()],
     if_match: etags.IfMatch = None,
 ) -> Response:
-    await engine.delete_config(name, actor, only_if=etags.named(if_match), dry_run=query.dry_run)
-    return answer(Deleted(not query.dry_run))
+    left = await engine.delete_config(name, actor, only_if=etags.named(if_match), dry_run=query.dry_run)
+    return answer(DeletedConfig(not query.dry_run, without_default=str(left) if left else UNSET))

@@ -250,6 +250,7 @@ ANSWERS: dict[str, Any] = {
     "Members": {"members": [MEMBER]},
     "Audit": {"audit": [AUDIT]},
     "Deleted": {"deleted": True},
+    "DeletedConfig": {"deleted": True, "without_default": "greeter@1"},
     "DeletedResource": {
         "deleted": True,
         "below": 2,

@@ -80,8 +80,11 @@ def _changed_at(uow: UnitOfWork, row: ConfigRow) -> int:
     return max(uow.now_ms, row.updated_at + 1)  # tells any two states apart
 
 
-def remove(uow: UnitOfWork, name: str, only_if: Sequence[str] | None = None) -> None:
-    """Raises NotFound, and Conflict for one that is owned, used, or another than `only_if` asks for."""
+def remove(uow: UnitOfWork, name: str, only_if: Sequence[str] | None = None) -> KindVersion | None:
+    """The kind version that it was the default of, if there are resources of that, which have none now.
+
+    Raises NotFound, and Conflict for one that is owned, used, or another than `only_if` asks for.
+    """
     known = existing(uow.db, name)
     preconditions.check(f"provider config {name}", _revision(known), only_if)
     _check_editable(uow, known, known.pair)
@@ -91,8 +94,10 @@ def remove(uow: UnitOfWork, name: str, only_if: Sequence[str] | None = None) -> 
         raise Conflict(f"the provider config {name} is used by {user}", hint="detach it there first")
     catalog.remove_config(uow.db, name)
     uow.audit(Named(known.pair.kind, name), "ConfigDeleted", f"{name} for {known.pair}")
-    if known.is_default:
-        spread(uow, known, was_default=True)
+    if not known.is_default:
+        return None
+    spread(uow, known, was_default=True)
+    return known.pair if nodes.of_pair(uow.db, *known.pair, 0, 1) else None
 
 
 def reveal(uow: UnitOfWork, name: str) -> ConfigRecord:

@@ -119,6 +119,20 @@ async def test_a_second_default_is_a_conflict(api):
     assert (await api.post("/providerconfigs", json=CONFIG | {"name": "other"})).status_code == 409
 
 
+async def test_the_end_of_a_default_config_names_the_kind_version_whose_resources_go_on_without_it(api):
+    await api.post("/providerconfigs", json=CONFIG)
+    unused = (await api.delete("/providerconfigs/main", params={"dryRun": True})).json()
+    await api.post("/resources", json={"kind": "leaf", "kind_version": 1, "name": "a", "spec": {}})
+    used = (await api.delete("/providerconfigs/main")).json()
+    await api.post("/providerconfigs", json=CONFIG | {"is_default": False})
+    no_default = (await api.delete("/providerconfigs/main")).json()
+    assert [unused, used, no_default] == [
+        {"deleted": False},
+        {"deleted": True, "without_default": "leaf@1"},
+        {"deleted": True},
+    ]
+
+
 async def test_a_bundle_travels_in_base64(api):
     data = base64.b64encode(b"\x00zip").decode()
     await api.post("/providerconfigs", json=CONFIG | {"data": data})

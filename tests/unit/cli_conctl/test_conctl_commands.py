@@ -311,6 +311,10 @@ def test_a_kind_file_makes_the_kind_and_its_default_config(conctl):
     text = f"kind: filed\nkind_version: 1\n{REACTIONS}default_config: {{settings: {{greeting: hi}}}}\n"
     assert apply(conctl, text).stdout.splitlines()[1] == "providerconfig filed created"
     assert json.loads(conctl("get", "pc", "filed", "-o", "json").stdout)["is_default"] is True
+    apply(conctl, "kind: filed\nkind_version: 1\nname: left\nspec: {}\n")
+    for words, done in (("--dry-run",), "would be deleted"), ((), "deleted"):
+        told = f"providerconfig filed {done}; resources of filed@1 then have no default config\n"
+        assert conctl("delete", "pc", "filed", *words).stdout == told
 
 
 def test_global_options_may_come_before_or_after_the_command(server):

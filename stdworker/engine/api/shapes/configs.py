@@ -8,6 +8,7 @@ from msgspec import UNSET, Raw, Struct, UnsetType, field
 
 from stdworker.engine.api.shapes.common import (
     Declared,
+    Deleted,
     Instant,
     KindName,
     RefView,
@@ -91,6 +92,12 @@ class ConfigSummary(Struct):
             created_at=instant(record.created_at_ms),
             updated_at=instant(record.updated_at_ms),
         )
+
+
+class DeletedConfig(Deleted, kw_only=True):
+    """`without_default`, as KIND@VERSION: it was the default config of resources, which have none then."""
+
+    without_default: str | UnsetType = UNSET
 
 
 class Configs(Struct):

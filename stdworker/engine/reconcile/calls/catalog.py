@@ -81,9 +81,12 @@ class CatalogCalls(Calls):
 
     async def delete_config(
         self, name: str, actor: str, *, only_if: Sequence[str] | None = None, dry_run: bool = False
-    ) -> None:
-        """Raises Conflict while a resource names it. `only_if` and `dry_run` as of a resource."""
-        await self._batcher.call(replace(verbs.DELETE_CONFIG, dry=dry_run), (actor, name, only_if))
+    ) -> KindVersion | None:
+        """The kind version whose resources have no default config now, if that is what it was.
+
+        Raises Conflict while a resource names it. `only_if` and `dry_run` as of a resource.
+        """
+        return await self._batcher.call(replace(verbs.DELETE_CONFIG, dry=dry_run), (actor, name, only_if))
 
     async def put_binding(self, document: BindingDeclaration, actor: str) -> tuple[str, BindingRow]:
         """Create or edit a reactor binding; answers created, configured or unchanged."""
