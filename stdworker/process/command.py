@@ -122,15 +122,17 @@ def _search(command: str, cwd: str | None, environment: Mapping[str, str]) -> st
 
 def _require_executable(path: str, command: str, cwd: str | None, environment: Mapping[str, str]) -> None:
     if os.path.isdir(path):
-        raise ConfigError(f"{path} is a directory, not a program", path="/command", code="is_a_directory")
+        raise is_a_directory(path)
     if not os.path.exists(path):
-        raise _not_found(command, f"{_absolute(path)} {why_not_there(path)}", cwd, environment)
+        place = _absolute(path)
+        raise _not_found(command, f"{'it' if place == command else place} {why_not_there(path)}", cwd, environment)
     if not os.access(path, os.X_OK):
         raise not_executable(path)
 
 
 def no_folder(cwd: str) -> ConfigError:
-    return ConfigError(f"the working directory {cwd} {why_not_there(cwd)}", path="/cwd", code="cwd_missing")
+    text = f"the working directory {cwd} {why_not_there(cwd)}"
+    return ConfigError(text, path="/cwd", code="cwd_missing", hint="create it, or take cwd out")
 
 
 def why_not_there(path: str) -> str:
@@ -142,6 +144,11 @@ def why_not_there(path: str) -> str:
     except OSError as error:
         return f"can't be reached: {error.strerror}"
     return "is not a directory"
+
+
+def is_a_directory(path: str) -> ConfigError:
+    text = f"{path} is a directory, not a program"
+    return ConfigError(text, path="/command", code="is_a_directory", hint="name a file in it")
 
 
 def not_executable(path: str) -> ConfigError:
@@ -161,7 +168,10 @@ def _not_found(command: str, where: str, cwd: str | None, environment: Mapping[s
             hint=f'did you mean "command": "{first}", "args": [{listed}]?',
         )
     here = "/" not in command and os.path.isfile(os.path.join(cwd or os.curdir, command))  # noqa: PTH118
-    hint = f"did you mean ./{command}?" if here else ""
+    if here:
+        hint = f"did you mean ./{command}?"
+    else:
+        hint = "put it there, or name another" if "/" in command else "install it, or name it with its path"
     return ConfigError(f"no program {command!r}: {where}", path="/command", code="program_not_found", hint=hint)
 
 

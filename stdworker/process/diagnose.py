@@ -8,7 +8,7 @@ import platform
 from pathlib import Path
 
 from stdworker.errors import ConfigError, Retry, StdworkerError
-from stdworker.process.command import Command, no_folder, not_executable, why_not_there
+from stdworker.process.command import Command, is_a_directory, no_folder, not_executable, why_not_there
 
 STRING_BYTES_MAX = 131_071  # Linux: one argument or NAME=value, without its NUL
 HEAD_BYTES = 4_096
@@ -104,9 +104,10 @@ def _read_head(path: str) -> bytes:
 
 def _about_file(error: OSError, path: str) -> ConfigError:
     if os.path.isdir(path):
-        return ConfigError(f"{path} is a directory, not a program", path="/command", code="is_a_directory")
+        return is_a_directory(path)
     if not os.path.exists(path):
-        return ConfigError(f"{path} is gone: it {why_not_there(path)}", path="/command", code="program_not_found")
+        text = f"{path} is gone: it {why_not_there(path)}"
+        return ConfigError(text, path="/command", code="program_not_found", hint="put it back, or name another")
     if not os.access(path, os.X_OK):
         return not_executable(path)
     head = _head(path)
@@ -131,10 +132,10 @@ def _about_interpreter(error: OSError, path: str, head: bytes) -> ConfigError:
     interpreter = words[0] if words else ""
     text = f"{path} asks for the interpreter {interpreter!r}"
     if not interpreter or not os.path.exists(interpreter):
-        return ConfigError(f"{text}, which doesn't exist", path="/command", code="interpreter_missing")
-    return ConfigError(
-        f"{text}, which can't be started: {error.strerror}", path="/command", code="interpreter_unusable"
-    )
+        hint = "install it, or change the #! line"
+        return ConfigError(f"{text}, which doesn't exist", path="/command", code="interpreter_missing", hint=hint)
+    text = f"{text}, which can't be started: {error.strerror}"
+    return ConfigError(text, path="/command", code="interpreter_unusable", hint="change the #! line")
 
 
 def _about_binary(error: OSError, path: str, head: bytes) -> ConfigError:
@@ -143,7 +144,7 @@ def _about_binary(error: OSError, path: str, head: bytes) -> ConfigError:
         return ConfigError(text, path="/command", code="interpreter_missing", hint="it was built for another libc")
     built_for = _MACHINES.get(_machine(head), f"machine {_machine(head)}")
     text = f"{path} is built for {built_for}, this host is {platform.machine()}"
-    return ConfigError(text, path="/command", code="wrong_architecture")
+    return ConfigError(text, path="/command", code="wrong_architecture", hint="build it for this one")
 
 
 def _machine(head: bytes) -> int:

@@ -49,6 +49,24 @@ def test_a_missing_file_is_reported_with_its_full_path(tmp_path):
     assert f"{tmp_path}/x doesn't exist" in refusal("./x", cwd=str(tmp_path)).message
 
 
+@pytest.mark.parametrize(
+    ("command", "cwd", "hint"),
+    [
+        ("no-such-tool", None, "install it, or name it with its path"),
+        ("/no/such/tool", None, "put it there, or name another"),
+        ("./tool", None, "put it there, or name another"),
+        ("/", None, "name a file in it"),
+        ("bash", "/no/such/folder", "create it, or take cwd out"),
+    ],
+)
+def test_what_is_not_there_is_reported_with_what_to_do(command, cwd, hint):
+    assert refusal(command, cwd=cwd).hint == hint
+
+
+def test_a_missing_file_is_named_once():
+    assert refusal("/no/tool").message == "/command: no program '/no/tool': it doesn't exist"
+
+
 LONG = "x" * 300  # the system refuses even to look, as it does in a folder that may not be searched
 
 

@@ -37,6 +37,7 @@ async def test_an_interpreter_that_is_missing(program):
 
     assert error.code == "interpreter_missing"
     assert "'/no/such/interpreter'" in error.message
+    assert error.hint == "install it, or change the #! line"
 
 
 async def test_an_interpreter_line_with_windows_line_end(program):
@@ -46,7 +47,9 @@ async def test_an_interpreter_line_with_windows_line_end(program):
 async def test_an_interpreter_that_is_not_executable(program, tmp_path):
     program("", "interpreter", mode=0o644)
 
-    assert (await refusal(program(f"#!{tmp_path}/interpreter\n"))).code == "interpreter_unusable"
+    error = await refusal(program(f"#!{tmp_path}/interpreter\n"))
+
+    assert (error.code, error.hint) == ("interpreter_unusable", "change the #! line")
 
 
 async def test_a_binary_for_another_machine(program):
@@ -57,10 +60,13 @@ async def test_a_binary_for_another_machine(program):
 
     assert error.code == "wrong_architecture"
     assert "built for riscv64" in error.message
+    assert error.hint == "build it for this one"
 
 
 async def test_a_file_that_went_away(tmp_path):
-    assert (await refusal(tmp_path / "gone")).code == "program_not_found"
+    error = await refusal(tmp_path / "gone")
+
+    assert (error.code, error.hint) == ("program_not_found", "put it back, or name another")
 
 
 async def test_a_working_directory_that_went_away(tmp_path):
