@@ -42,10 +42,13 @@ def encode(hints: Iterable[Hint], source: str) -> str:
     return json.dumps([source, told], separators=(",", ":"))
 
 
-def decode(message: str) -> tuple[str, set[Hint]]:
-    """The source and its hints."""
-    source, told = json.loads(message)
-    return source, {Hint(topic, KindVersion(kind, version) if kind else None) for topic, kind, version in told}
+def decode(message: str) -> tuple[str, Collection[Hint]]:
+    """The source and its hints. What isn't understood, as another version may say it, means anything."""
+    try:
+        source, told = json.loads(message)
+        return source, {Hint(topic, KindVersion(kind, version) if kind else None) for topic, kind, version in told}
+    except (ValueError, TypeError):
+        return "", MISSED
 
 
 class Watch:

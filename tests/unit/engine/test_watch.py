@@ -2,7 +2,18 @@
 
 import asyncio
 
-from stdworker.engine.reconcile.watch import ANNOUNCED_MAX, PENDING_HINTS_MAX, Hint, Watch, Watches, decode, encode
+import pytest
+
+from stdworker.engine.reconcile.watch import (
+    ANNOUNCED_MAX,
+    MISSED,
+    PENDING_HINTS_MAX,
+    Hint,
+    Watch,
+    Watches,
+    decode,
+    encode,
+)
 from stdworker.model.kind import KindVersion
 from stdworker.model.resource import Ref
 
@@ -56,6 +67,13 @@ def test_every_listener_hears_of_a_retry_that_has_come_due(world):
             return await one.next(0), await another.next(0)
 
     assert world.do(scenario()) == ({Hint("work", LEAF)}, {Hint("work", LEAF)})
+
+
+@pytest.mark.parametrize(
+    "message", ["", "hello", '["me", 7]', '["me", [["work"]]]', '["me", [["work", [1], 1]]]']
+)
+def test_an_announcement_that_is_not_understood_may_mean_anything(message):
+    assert decode(message) == ("", MISSED)
 
 
 def test_other_processes_are_told_of_pairs_and_topics_in_a_bounded_message():
