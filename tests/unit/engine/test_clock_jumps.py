@@ -79,6 +79,20 @@ def test_what_was_queued_by_a_clock_that_was_ahead_runs_once_it_is_set_right(lea
     assert leaf.phase("leaf/a") == "Ready"
 
 
+def test_all_of_it_runs_at_once_however_much_there_is(leaf, monkeypatch):
+    monkeypatch.setattr("stdworker.engine.reconcile.hasten.PIECE_TASKS", 2)
+    leaf.clock.ahead_ms = HOUR_MS
+    for name in "abcde":
+        leaf.apply("leaf", name)
+    leaf.clock.ahead_ms = 0
+    restarted(leaf)
+
+    while leaf.do(leaf.engine.ticks.hasten()) == 0:
+        pass
+
+    assert len(leaf.claim()) == 5
+
+
 def test_operations_and_deletions_are_no_exception(world):
     pull = reaction("pull", "operation", ["operationOutput"], verb="pull")
     drop = reaction("drop", "deleteRequested", ["finalizer"], finalizer="drop")
