@@ -34,10 +34,17 @@ _DONE = (
     "DELETE FROM rechecks WHERE (what, resource_id) <= (:what, :id)"
     f" AND CASE WHEN (what, resource_id) IN (SELECT * FROM ROWS({_PAIRS}) AS r) THEN true ELSE false END"
 )
-_AROUND = (
+ABOVE = (
     "SELECT n.owner_id FROM resources n WHERE n.id IN (SELECT * FROM IDS(ids)) AND n.owner_id IS NOT NULL"
     " UNION SELECT e.dependency_id FROM edges e WHERE e.dependent_id IN (SELECT * FROM IDS(ids))"
 )
+"""The owners of some resources, and what they depend on."""
+
+BELOW = (
+    "SELECT n.id FROM resources n WHERE n.owner_id IN (SELECT * FROM IDS(ids))"
+    " UNION SELECT e.dependent_id FROM edges e WHERE e.dependency_id IN (SELECT * FROM IDS(ids))"
+)
+"""What some resources own, and what depends on them."""
 
 
 def owned(db: Connection, owner_id: int) -> list[EdgeRow]:
@@ -83,7 +90,7 @@ def take_rechecks(db: Connection, limit: int) -> list[tuple[int, int]]:
     return [(row[0], row[1]) for row in db.fetch(_NEXT, limit=limit)]
 
 
-def end_rechecks(db: Connection, rows: Iterable[tuple[int, int]], but_dependents_of: Collection[int] = ()) -> None:
+def end_rechecks(db: Connection, rows: Collection[tuple[int, int]], but_dependents_of: Collection[int] = ()) -> None:
     """Forget pairs, except those of dependents that were asked for again.
 
     As late as can be: who asks for one of them waits for this transaction from now on, which waits for nobody.
@@ -98,7 +105,7 @@ def end_rechecks(db: Connection, rows: Iterable[tuple[int, int]], but_dependents
 
 def around(db: Connection, ids: Collection[int]) -> list[int]:
     """The owners of some resources, and what they depend on."""
-    return [row[0] for row in db.fetch(_AROUND, ids=sorted(ids))]
+    return [row[0] for row in db.fetch(ABOVE, ids=sorted(ids))]
 
 
 def _edges(db: Connection, where: str, **parameters: Any) -> list[EdgeRow]:

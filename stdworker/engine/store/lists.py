@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from stdworker.engine.store import catalog
+from stdworker.engine.store import catalog, edges
 from stdworker.engine.store.contract import Connection, Row
 from stdworker.engine.store.records import ResourceFilter
 from stdworker.engine.store.rows import (
@@ -179,22 +179,16 @@ def phases_below(db: Connection, id: int) -> list[tuple[str, str, int]]:
 
 def above(db: Connection, ids: Collection[int], limit: int) -> list[int]:
     """Owners of some resources and what these depend on."""
-    statement = (
-        "SELECT n.owner_id FROM resources n WHERE n.id IN (SELECT * FROM IDS(ids)) AND n.owner_id IS NOT NULL"
-        " UNION SELECT e.dependency_id FROM edges e WHERE e.dependent_id IN (SELECT * FROM IDS(ids))"
-        " ORDER BY 1 LIMIT :limit"
-    )
-    return [row[0] for row in db.fetch(statement, ids=sorted(ids), limit=limit)]
+    return _first(db, edges.ABOVE, ids, limit)
 
 
 def below(db: Connection, ids: Collection[int], limit: int) -> list[int]:
     """What some resources own, and what depends on them."""
-    statement = (
-        "SELECT n.id FROM resources n WHERE n.owner_id IN (SELECT * FROM IDS(ids))"
-        " UNION SELECT e.dependent_id FROM edges e WHERE e.dependency_id IN (SELECT * FROM IDS(ids))"
-        " ORDER BY 1 LIMIT :limit"
-    )
-    return [row[0] for row in db.fetch(statement, ids=sorted(ids), limit=limit)]
+    return _first(db, edges.BELOW, ids, limit)
+
+
+def _first(db: Connection, statement: str, ids: Collection[int], limit: int) -> list[int]:
+    return [row[0] for row in db.fetch(f"{statement} ORDER BY 1 LIMIT :limit", ids=sorted(ids), limit=limit)]
 
 
 def edges_among(db: Connection, uids: Collection[str], limit: int) -> tuple[list[tuple[Ref, Ref, str]], bool]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from operator import attrgetter
 
+from stdworker.engine.store import edges
 from stdworker.engine.store.contract import Connection, Row
 from stdworker.engine.store.rows import NODE_COLUMNS, NODE_STATE, Node, task_ids
 from stdworker.engine.store.sql import insert, selected, update
@@ -38,11 +39,6 @@ _SAVE_RESYNC = update("resources", ("id", "resync_at"))
 _SAVE_DOCUMENTS = update("resources", _DOCUMENTS)
 _SAVE_LABELS = insert("resource_labels", ("key", "value", "resource_id"))
 _WAIT = insert("waits", ("subject", "resource_id"), "ON CONFLICT DO NOTHING")
-_DOOMED_BY = (
-    "SELECT c.id FROM resources c WHERE c.owner_id IN (SELECT * FROM IDS(ids))"
-    " UNION SELECT e.dependent_id FROM edges e WHERE e.dependency_id IN (SELECT * FROM IDS(ids))"
-)
-
 _UNBLOCKED = (
     "SELECT n.id FROM resources n WHERE n.id IN (SELECT * FROM IDS(ids)) AND n.deletion_requested_at IS NOT NULL"
     " AND NOT EXISTS (SELECT 1 FROM resources c WHERE c.owner_id = n.id)"
@@ -138,7 +134,7 @@ def deletion_set(db: Connection, id: int) -> list[int]:
     """
     doomed, fresh = {id}, [id]
     while fresh:
-        fresh = sorted({row[0] for row in db.fetch(_DOOMED_BY, ids=fresh)} - doomed)
+        fresh = sorted({row[0] for row in db.fetch(edges.BELOW, ids=fresh)} - doomed)
         doomed.update(fresh)
     return sorted(doomed)
 

@@ -69,9 +69,7 @@ def test_every_listener_hears_of_a_retry_that_has_come_due(world):
     assert world.do(scenario()) == ({Hint("work", LEAF)}, {Hint("work", LEAF)})
 
 
-@pytest.mark.parametrize(
-    "message", ["", "hello", '["me", 7]', '["me", [["work"]]]', '["me", [["work", [1], 1]]]']
-)
+@pytest.mark.parametrize("message", ["", "hello", '["me", 7]', '["me", [["work"]]]', '["me", [["work", [1], 1]]]'])
 def test_an_announcement_that_is_not_understood_may_mean_anything(message):
     assert decode(message) == ("", MISSED)
 
