@@ -15,7 +15,19 @@ from stdworker.model.resource import Operation, Resource
 
 def resource(row: Ready) -> Resource:
     """A resource as its handler sees it when its task is handed out."""
-    frozen = row.frozen_until
+    seen = _seen(row)
+    seen.finalizers = () if row.finalizers == "[]" else tuple(orjson.loads(row.finalizers))
+    seen.deletion_requested_at_ms, seen.frozen_until_ms = row.deletion_requested_at, row.frozen_until
+    seen.quarantined = row.phase == Phase.QUARANTINED
+    return seen
+
+
+def at_crossing(row: DeliveryRow) -> Resource:
+    """A resource as its reactor sees it: as it was when it crossed."""
+    return _seen(row)
+
+
+def _seen(row: Ready | DeliveryRow) -> Resource:
     return Resource(
         row.uid,
         row.kind,
@@ -26,29 +38,6 @@ def resource(row: Ready) -> Resource:
         from_text(row.spec),
         from_text(row.status),
         {} if row.labels == "{}" else orjson.loads(row.labels),
-        row.owner_uid,
-        row.root_uid,
-        row.phase == Phase.READY,
-        row.phase,
-        () if row.finalizers == "[]" else tuple(orjson.loads(row.finalizers)),
-        row.deletion_requested_at,
-        frozen,
-        frozen is not None and row.phase == Phase.QUARANTINED,
-    )
-
-
-def at_crossing(row: DeliveryRow) -> Resource:
-    """A resource as its reactor sees it: as it was when it crossed."""
-    return Resource(
-        row.uid,
-        row.kind,
-        row.name,
-        row.kind_version,
-        row.generation,
-        row.synced_gen,
-        from_text(row.spec),
-        from_text(row.status),
-        orjson.loads(row.labels),
         row.owner_uid,
         row.root_uid,
         row.phase == Phase.READY,
