@@ -19,6 +19,7 @@ from stdworker.errors import JsonError, ResponseError
 from stdworker.framing.refusal import explain
 from stdworker.model.config import ProviderConfigSpec
 from stdworker.model.json_text import DEPTH_MAX, RawJson, check, members
+from stdworker.model.kind import KIND, RESOURCE_NAME, VERSION_MAX
 from stdworker.model.outcome import ChildSpec, Condition, DepEdge, Outcome, ValueFlow
 from stdworker.model.resource import Ref
 
@@ -143,9 +144,9 @@ def _as_escape(match: re.Match[str]) -> str:
 
 # ---- the schema as types ----
 
-_KindName = Annotated[str, Meta(pattern=r"^[a-z0-9][a-z0-9.-]{0,62}\Z")]
-_Name = Annotated[str, Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,252}\Z")]
-_Version = Annotated[int, Meta(ge=1, le=32_767)]
+_KindName = Annotated[str, Meta(pattern=rf"^{KIND.pattern}\Z")]
+_Name = Annotated[str, Meta(pattern=rf"^{RESOURCE_NAME.pattern}\Z")]
+_Version = Annotated[int, Meta(ge=1, le=VERSION_MAX)]
 _Pointer = Annotated[str, Meta(pattern=r"^(?:/(?:[^~/]|~0|~1)*)*\Z")]
 _Seconds = Annotated[float, Meta(ge=0, le=RETRY_AFTER_SECONDS_MAX)]
 _ABSENT = Raw(b"")

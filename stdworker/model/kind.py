@@ -11,6 +11,7 @@ from stdworker.model.whole import whole
 KIND = re.compile(r"[a-z0-9][a-z0-9.-]{0,62}")
 RESOURCE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,252}")
 KIND_RULE = "a-z, 0-9, '.', '-'; at most 63; first alphanumeric"
+RESOURCE_NAME_RULE = "A-Z, a-z, 0-9, '.', '_', '-'; at most 253; first alphanumeric"
 VERSION_MAX = 32_767
 
 

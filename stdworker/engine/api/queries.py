@@ -10,7 +10,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 
 from stdworker.engine.store.records import AuditFilter, ResourceFilter
 from stdworker.errors import Invalid, SettingsError
-from stdworker.model.kind import VERSION_MAX, KindVersion, Phase
+from stdworker.model.kind import KIND, RESOURCE_NAME, VERSION_MAX, KindVersion, Phase
 from stdworker.model.resource import Ref
 from stdworker.model.settings import Environment
 
@@ -32,10 +32,9 @@ NameCursor = Annotated[str | None, Field(description="`X-Next-Cursor` of the pag
 Version = Annotated[int | None, Field(ge=1, le=VERSION_MAX)]
 
 
-_KIND = "[a-z0-9][a-z0-9.-]{0,62}"
 _VERSION = "[1-9][0-9]{0,3}|[12][0-9]{4}|3[01][0-9]{3}|32[0-6][0-9]{2}|327[0-5][0-9]|3276[0-7]"  # 1 to VERSION_MAX
-_PAIR = re.compile(f"({_KIND})/v?({_VERSION})")
-_OWNER = re.compile(f"({_KIND})/([A-Za-z0-9][A-Za-z0-9._-]{{0,252}})")
+_PAIR = re.compile(f"({KIND.pattern})/v?({_VERSION})")
+_OWNER = re.compile(f"({KIND.pattern})/({RESOURCE_NAME.pattern})")
 _LABEL = re.compile(r"([^:]+):([\s\S]*)")
 
 

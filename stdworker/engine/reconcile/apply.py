@@ -17,7 +17,7 @@ from stdworker.engine.store.records import ResourceRecord, revision
 from stdworker.engine.store.rows import DELETE, RECONCILE, Node, task_id
 from stdworker.errors import Conflict, Invalid, RequestError
 from stdworker.model.json_text import equal, loads
-from stdworker.model.kind import KIND, RESOURCE_NAME, KindVersion
+from stdworker.model.kind import KIND, KIND_RULE, RESOURCE_NAME, RESOURCE_NAME_RULE, KindVersion
 from stdworker.model.resource import Ref
 
 
@@ -138,10 +138,9 @@ def _apply(
 def _kind(uow: UnitOfWork, document: ApplyDocument) -> Kind:
     pair = KindVersion(document.kind, document.kind_version)
     if not KIND.fullmatch(document.kind):
-        raise Invalid(f"{document.kind!r} is not a kind name", [("/kind", "a-z 0-9 . -, at most 63")])
+        raise Invalid(f"{document.kind!r} is not a kind name", [("/kind", KIND_RULE)])
     if not RESOURCE_NAME.fullmatch(document.name):
-        rule = "1-253 characters of A-Z a-z 0-9 . _ -, the first alphanumeric"
-        raise Invalid(f"{document.name!r} is not a resource name", [("/name", rule)])
+        raise Invalid(f"{document.name!r} is not a resource name", [("/name", RESOURCE_NAME_RULE)])
     kind = uow.kinds.get(pair)
     if kind is None:
         versions = [str(known.pair) for known in uow.kinds if known.pair.kind == document.kind]

@@ -16,7 +16,7 @@ from stdworker.engine.store.records import revision
 from stdworker.engine.store.rows import BindingRow
 from stdworker.errors import Conflict, Invalid, NotFound
 from stdworker.model.json_text import dumps, loads
-from stdworker.model.kind import RESOURCE_NAME, KindVersion, Transition
+from stdworker.model.kind import RESOURCE_NAME, RESOURCE_NAME_RULE, KindVersion, Transition
 
 
 def put(uow: UnitOfWork, document: BindingDeclaration) -> tuple[str, BindingRow]:
@@ -91,7 +91,7 @@ def _tell(uow: UnitOfWork, what: str, row: BindingRow) -> None:
 
 def _violations(uow: UnitOfWork, row: BindingRow) -> Iterator[tuple[str, str]]:
     if not RESOURCE_NAME.fullmatch(row.name):
-        yield "/name", f"{row.name!r} is not a name: 1-253 of A-Z a-z 0-9 . _ -, the first alphanumeric"
+        yield "/name", f"{row.name!r} is not a name: {RESOURCE_NAME_RULE}"
     if row.transition not in list(Transition):
         yield "/transition", f"{row.transition!r} is no transition; it is one of {', '.join(Transition)}"
     yield from _label_violations(row)

@@ -20,7 +20,7 @@ from stdworker.engine.store.rows import ConfigRow, Node
 from stdworker.errors import Conflict, Invalid, JsonError, NotFound
 from stdworker.model.config import ProviderConfig, ProviderConfigSpec
 from stdworker.model.json_text import RawJson, equal, loads
-from stdworker.model.kind import KIND, RESOURCE_NAME, KindVersion
+from stdworker.model.kind import KIND, RESOURCE_NAME, RESOURCE_NAME_RULE, KindVersion
 
 
 def put(uow: UnitOfWork, document: ConfigDeclaration, requeue: bool = True) -> tuple[str, ConfigRecord]:
@@ -30,7 +30,7 @@ def put(uow: UnitOfWork, document: ConfigDeclaration, requeue: bool = True) -> t
     """
     name, pair = document.name, document.pair
     if not RESOURCE_NAME.fullmatch(name):
-        raise Invalid(f"{name!r} is not a name", [("/name", "1-253 of A-Z a-z 0-9 . _ -, the first alphanumeric")])
+        raise Invalid(f"{name!r} is not a name", [("/name", RESOURCE_NAME_RULE)])
     known = catalog.config(uow.db, name)
     is_default = given(document.is_default, known.is_default if known else False)
     bundle = given(document.bundle, known.bundle if known else None)

@@ -15,6 +15,7 @@ from stdworker.engine.reconcile.availability import why_untaken
 from stdworker.engine.reconcile.effective import EffectiveConfig, effective
 from stdworker.engine.reconcile.positions import POSITIONS_PER_MS
 from stdworker.engine.reconcile.reasons import Reason
+from stdworker.engine.reconcile.texts import progress
 from stdworker.engine.store import edges, events, lists, nodes, operations, tasks
 from stdworker.engine.store.contract import Connection
 from stdworker.engine.store.lists import Seen
@@ -194,8 +195,7 @@ def _running(look: Look, row: TaskRow) -> Reason:
     if row.superseded is not None:
         told = f"{what} on {row.worker} is told to stop, because {row.superseded}"
         return Reason("stopping", told, since_ms=row.claimed_at)
-    fraction = "" if row.progress is None else f"{row.progress:.0%}"
-    said = " ".join(filter(None, (fraction, row.progress_message)))
+    said = progress(row.progress, row.progress_message)
     return Reason("running", f"{what} runs on {row.worker}{f' ({said})' if said else ''}", since_ms=row.claimed_at)
 
 

@@ -13,6 +13,11 @@ def clean(message: str) -> str:
     return message.replace("\x00", "�")[:MESSAGE_CHARACTERS_MAX]
 
 
+def progress(fraction: float | None, message: str) -> str:
+    """How far a running task says that it is, as `50% copying`."""
+    return " ".join(filter(None, ("" if fraction is None else f"{fraction:.0%}", message)))
+
+
 def new_uid(now_ms: int, random: Callable[[int], bytes] = os.urandom) -> str:
     """A version 7 UUID: they sort by time, which keeps indexes of them compact."""
     time, noise = f"{now_ms:012x}", random(10).hex()

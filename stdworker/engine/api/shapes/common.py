@@ -8,14 +8,14 @@ from typing import Annotated
 import msgspec
 from msgspec import UNSET, Meta, Raw, Struct, UnsetType, field
 
-from stdworker.model.kind import VERSION_MAX
+from stdworker.model.kind import KIND, RESOURCE_NAME, VERSION_MAX
 from stdworker.model.resource import Ref
 
 NULL = Raw(b"null")
 
-KindName = Annotated[str, Meta(extra_json_schema={"pattern": "^[a-z0-9][a-z0-9.-]{0,62}$"})]
+KindName = Annotated[str, Meta(extra_json_schema={"pattern": f"^{KIND.pattern}$"})]
 Version = Annotated[int, Meta(ge=1, le=VERSION_MAX)]
-ResourceName = Annotated[str, Meta(extra_json_schema={"pattern": "^[A-Za-z0-9][A-Za-z0-9._-]{0,252}$"})]
+ResourceName = Annotated[str, Meta(extra_json_schema={"pattern": f"^{RESOURCE_NAME.pattern}$"})]
 Instant = Annotated[str, Meta(extra_json_schema={"format": "date-time"})]
 
 encode = msgspec.json.Encoder().encode

@@ -8,7 +8,8 @@ from msgspec import Struct, field
 
 from stdworker.engine.api.shapes.common import Instant, RefView, instant
 from stdworker.engine.api.shapes.resources import ResourceView
-from stdworker.engine.store.records import Edge, ResourceRecord, WorkRecord
+from stdworker.engine.reconcile.texts import progress
+from stdworker.engine.store.records import Edge, ResourceRecord
 from stdworker.model.kind import Phase
 
 
@@ -132,10 +133,4 @@ def culprit(record: ResourceRecord) -> str:
     told = [c for c in record.conditions if c.status == "False" and c.message]
     if told:
         return max(told, key=lambda c: c.type == "Ready").message
-    return _progress(record.work) if record.work else ""
-
-
-def _progress(record: WorkRecord) -> str:
-    """How far a running task is, as `50% copying`."""
-    fraction = "" if record.progress is None else f"{record.progress:.0%}"
-    return " ".join(filter(None, (fraction, record.progress_message)))
+    return progress(record.work.progress, record.work.progress_message) if record.work else ""
