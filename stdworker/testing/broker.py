@@ -123,7 +123,9 @@ class BrokerStream:
                 await self._context.abort(grpc.StatusCode.UNAVAILABLE, why)
         finally:
             reader.cancel()
-            await asyncio.gather(reader, return_exceptions=True)
+            [failure] = await asyncio.gather(reader, return_exceptions=True)
+            if isinstance(failure, Exception) and not self._cut.done():  # reading ends with an error where it is cut
+                self._broker.fail(failure)
             self.ended.set()
             await self._broker.notify()
 
@@ -173,6 +175,7 @@ class ScriptedBroker:
         self._numbers = itertools.count(1)
         self._changed = asyncio.Condition()
         self._cuts: list[str] = []
+        self._failure: Exception | None = None
         self._server: grpc.aio.Server | None = None
 
     @property
@@ -200,10 +203,11 @@ class ScriptedBroker:
         await self._server.start()
 
     async def stop(self) -> None:
-        """Vanish, with every connection."""
+        """Vanish, with every connection. Raises what reading a stream failed with, if a test was not told yet."""
         if self._server is not None:
             await self._server.stop(None)
             self._server = None
+        self._raise_failure()
 
     async def __aenter__(self) -> Self:
         await self.start()
@@ -235,14 +239,25 @@ class ScriptedBroker:
         return self.streams[number]
 
     async def until(self, condition: Callable[[], bool]) -> None:
-        """Wait until a frame or a stream's end made `condition` true. Raises AssertionError in the end."""
+        """Wait until a frame or a stream's end made `condition` true. Raises AssertionError in the end, or when
+        reading a stream failed."""
         async with self._changed:
             try:
                 async with asyncio.timeout(WAIT_SECONDS):
-                    await self._changed.wait_for(condition)
+                    await self._changed.wait_for(lambda: condition() or self._failure)
+                    self._raise_failure()
             except TimeoutError:
                 seen = "\n".join(f"stream {n}: {s.frames}" for n, s in enumerate(self.streams))
                 raise AssertionError(f"it did not happen within {WAIT_SECONDS:g} s; seen:\n{seen}") from None
+
+    def fail(self, failure: Exception) -> None:
+        """Reading a stream failed: whoever waits is told, or whoever stops the broker."""
+        self._failure = self._failure or failure
+
+    def _raise_failure(self) -> None:
+        failure, self._failure = self._failure, None
+        if failure is not None:
+            raise AssertionError(f"the scripted broker failed to read a stream: {failure!r}") from failure
 
     async def notify(self) -> None:
         async with self._changed:
