@@ -113,17 +113,18 @@ class _Listener:
         self._size += len(chunk)
         if self._size > self._program.launch.limits.stdout_bytes:
             return self._finish(End.FLOOD)
-        for line in self._lines.feed(self._without_plain_lines(chunk)):
-            self._on_line(line)
-        return None
-
-    def _without_plain_lines(self, chunk: bytes) -> bytes:
-        """Keep whole lines that can be no notice as they are: floods of short lines must be cheap."""
+        if self._request.transcript is not None or b"{" in chunk or b"\r" in chunk:
+            return self._read_lines(chunk)
+        # Whole lines that can be no notice are kept as they are: floods of short lines must be cheap.
+        begin = chunk.find(b"\n") + 1 if len(self._lines) else 0
         end = chunk.rfind(b"\n") + 1
-        if not end or self._request.transcript is not None or len(self._lines) or b"{" in chunk or b"\r" in chunk:
-            return chunk
-        self._kept += chunk[:end]
-        return chunk[end:]
+        self._read_lines(chunk[:begin])
+        self._kept += chunk[begin:end]
+        return self._read_lines(chunk[end:])
+
+    def _read_lines(self, chunk: bytes) -> None:
+        for line in self._lines.feed(chunk):
+            self._on_line(line)
 
     def _on_line(self, line: bytes | Overlong) -> None:
         if isinstance(line, Overlong):

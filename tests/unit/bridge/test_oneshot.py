@@ -353,6 +353,18 @@ async def test_an_output_bomb_is_cut_named_and_killed(provide, alive):
     assert result.exit.killed_by == "limit"
 
 
+async def test_of_a_flood_of_short_lines_hardly_any_is_looked_at_by_itself(provide, monkeypatch):
+    looked_at = []
+    look = oneshot._Listener._on_line
+    monkeypatch.setattr(oneshot._Listener, "_on_line", lambda self, line: looked_at.append(line) or look(self, line))
+    program = await provide(command="sh", args=["-c", "yes ab | head -c 3000000; echo '{}'"])
+
+    result = await program.run()
+
+    assert result.failure is None
+    assert len(looked_at) < 100_000  # of a million: those of the chunk with the brace
+
+
 async def test_a_flood_on_stderr_blocks_nobody_and_stays_bounded(provide, caplog):
     program = await provide(**bash("yes 2>/dev/null | head -c 20000000 >&2; echo '{\"status\":1}'"))
 
