@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from fastapi import Depends, Path, Request
 from starlette.responses import Response
 
-from stdworker.engine.api.guard import client_of
+from stdworker.engine.api.guard import address_of, client_of
 from stdworker.engine.api.shapes.common import encode
 from stdworker.engine.reconcile import Engine
 from stdworker.model.resource import Ref
@@ -23,7 +23,8 @@ async def _actor(request: Request) -> str:
     """Who the audit says it was."""
     if who := client_of(request.scope):
         return who.actor
-    return f"anonymous@{request.client.host}" if request.client else "anonymous"
+    address = address_of(request.scope)
+    return f"anonymous@{address}" if address else "anonymous"
 
 
 KindPath = Annotated[str, Path(examples=["greeter"])]

@@ -116,7 +116,7 @@ class Guard:
             raise Refused(403, "not_allowed", f"{told} is none of the engine's API_AUTHZ_SPIFFE_IDS")
         if self.rate is None:
             return
-        name = who.actor if who else scope["client"][0] if scope["client"] else ""
+        name = who.actor if who else address_of(scope)
         seconds = self.rate.wait_seconds(name, asyncio.get_running_loop().time())
         if seconds > 0:
             after = {"Retry-After": str(math.ceil(seconds))}
@@ -139,6 +139,12 @@ def client_of(scope: Scope) -> Identity | None:
     """Whose certificate the connection was opened with."""
     who: Identity | None = scope.get("state", {}).get("identity")
     return who
+
+
+def address_of(scope: Scope) -> str:
+    """Where the caller is; "" where nobody can tell. A socket for both families hands IPv4 addresses on as IPv6."""
+    host: str = scope["client"][0] if scope["client"] else ""
+    return host.removeprefix("::ffff:") if "." in host else host
 
 
 class _Answer:

@@ -1,5 +1,6 @@
 """Who changed what: one entry for each change, whoever looks and whatever became of it since."""
 
+import httpx
 import pytest
 
 pytestmark = pytest.mark.anyio
@@ -69,6 +70,16 @@ async def test_every_change_leaves_one_entry_with_who_asked_also_of_what_is_gone
     told = [(e["type"], (e["kind"], e["name"]), e["actor"]) for e in reversed(await audit(api))]
     assert told == [(done, about, WHO) for _, _, _, done, about in CHANGES]
     assert (await api.get("/resources/leaf/a")).status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("host", "who"), [("::ffff:10.0.0.7", "anonymous@10.0.0.7"), ("::1", "anonymous@::1"), (None, "anonymous")]
+)
+async def test_an_address_is_told_the_same_whichever_socket_it_came_through(app, leaf, host, who):
+    transport = httpx.ASGITransport(app, client=host and (host, 1))
+    async with httpx.AsyncClient(transport=transport, base_url="http://localhost/api/v1") as api:
+        await api.post("/resources", json={"kind": "leaf", "kind_version": 1, "name": "a", "spec": {}})
+        assert (await audit(api))[0]["actor"] == who
 
 
 async def test_each_document_of_a_batch_that_changed_something_leaves_one_entry(api, leaf):
