@@ -105,7 +105,7 @@ def diff(session: Session, files: Sequence[str], forced_type: str | None, force:
     try:
         status = _show_diffs(session, load(files, forced_type), force)
     except (Failed, StdworkerError) as error:
-        raise Trouble(error.message) from None
+        raise Trouble(str(error)) from None
     click.get_current_context().exit(status)
 
 

@@ -8,9 +8,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from stdworker.errors import ConfigError
+from stdworker.errors import ConfigError, ConfigKeyError
 from stdworker.model.documents import SUFFIXES, Document, parse_documents, read_source
-from stdworker.model.json_text import RawJson, dumps, join_members, loads, members
+from stdworker.model.json_text import RawJson, dumps, escape_token, join_members, loads, members
+from stdworker.model.places import line_of
 
 if TYPE_CHECKING:
     from stdworker.model.kind_file import KindFile
@@ -118,8 +119,33 @@ def _of_text(text: bytes, name: str, forced_type: str | None) -> Iterator[Item]:
 
 
 def sourced(found: Iterable[Item], source: Source) -> Iterator[Item]:
-    """Items that know the text which they come from."""
-    return (replace(item, source=source) for item in found)
+    """Items that know the text which they come from.
+
+    Raises ConfigError for a default config with which the program beside its kind file could not be run.
+    """
+    for item in found:
+        if item.in_kind_file:
+            _check_launch(item, source)
+        yield replace(item, source=source)
+
+
+def _check_launch(item: Item, source: Source) -> None:
+    """The engine takes any config: what no worker can use would be found out by the resources that fail."""
+    from stdworker.bridge.launch import NoCommand, parse_launch
+    from stdworker.model.kind_file import KIND_FILE
+
+    if not KIND_FILE.fullmatch(Path(source.name).name):
+        return  # a kind of a plugin, which has configs of its own
+    try:
+        parse_launch(item.members.get("spec"), default_command=item.name)
+    except NoCommand:
+        return
+    except ConfigError as error:
+        key = f"/{escape_token(error.key)}" if isinstance(error, ConfigKeyError) else ""
+        line = line_of(source.text, source.name, source.number, f"/default_config{error.path}{key}")
+        place = f"{source.name}:{line}" if line else item.where
+        told = f"{place} /default_config{'' if error.path else ': '}{error.message}"
+        raise ConfigError(told, hint=error.hint, code=error.code) from None
 
 
 def _files(path: Path) -> Iterator[Path]:

@@ -65,6 +65,32 @@ def test_a_kind_file_is_a_manifest_and_a_default_config(tmp_path):
     }
 
 
+@pytest.mark.parametrize(
+    ("config", "told"),
+    [
+        (
+            "\n  settings: {}\n  timeout_second: 5",
+            ":7 /default_config: unknown key 'timeout_second' (did you mean 'time",
+        ),
+        ("\n  limits:\n    line_bytes: x", ":7 /default_config/limits/line_bytes: expected a whole number from 1 to"),
+        (" 5", ":5 /default_config: expected an object"),
+    ],
+)
+def test_a_default_config_that_no_worker_could_use_is_refused_with_its_line(conctl, tmp_path, config, told):
+    kind = f"{MANIFEST}default_config:{config}\n"
+    file = tmp_path / "a@2.kind.yaml"
+    file.write_text(kind)
+    for words in (("apply", "-f", str(tmp_path)), ("diff", "-f", str(file)), ("sync", str(tmp_path))):
+        done = conctl(*words)
+        assert done.stderr.startswith(f"Error: {file}{told}")
+        assert done.stdout == ""
+
+
+def test_the_config_of_a_kind_that_no_program_beside_the_file_serves_may_have_keys_of_its_own(tmp_path):
+    found = loaded(tmp_path, f"{MANIFEST}default_config: {{region: south}}\n", name="kinds.yaml")
+    assert [item.type for item in found] == ["manifest", "providerconfig"]
+
+
 def test_versions_of_a_kind_have_default_configs_of_their_own(tmp_path):
     text = MANIFEST + "default_config: {}\n"
     found = loaded(tmp_path, f"{text}---\n{text.replace('kind_version: 2', 'kind_version: 1')}")
