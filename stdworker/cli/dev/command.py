@@ -6,7 +6,6 @@ import logging
 import os
 import signal
 import socket
-import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -22,6 +21,7 @@ from stdworker.cli.conctl.client import Client, Connection, Failed
 from stdworker.cli.conctl.items import SCOPE_FILE, files, load, ordered
 from stdworker.cli.dev.processes import Engine, Process
 from stdworker.cli.dev.programs import Programs
+from stdworker.cli.dev.scratch import scratch_folder
 from stdworker.cli.signals import ending_signals
 from stdworker.errors import ConfigError
 from stdworker.model.documents import SUFFIXES
@@ -46,8 +46,8 @@ def dev(folder: Path, database: str | None) -> None:
     """
     on_signals(signal.default_int_handler)  # whatever ends us, nothing is left running
     logging.getLogger("stdworker.kinds").setLevel(logging.ERROR)  # the worker tells it
-    with tempfile.TemporaryDirectory(prefix="stdworker-dev-") as scratch, ExitStack() as stack:
-        session = Dev(folder.resolve(), Path(scratch), database)
+    with scratch_folder() as scratch, ExitStack() as stack:
+        session = Dev(folder.resolve(), scratch, database)
         try:
             session.start(stack)
             session.run()
@@ -219,4 +219,4 @@ def if_free(port: int) -> int:
 
 def line(resource: dict[str, Any]) -> str:
     message = resource["failure"]["message"] if resource["phase"] == "Failed" else ""
-    return f"{resource['phase']} {message.splitlines()[0] if message else ''}".rstrip()
+    return f"{resource['phase']}: {message.splitlines()[0]}" if message else str(resource["phase"])
