@@ -29,7 +29,7 @@ RESOURCES = 7
 STEP_SECONDS_MAX = 60
 COLOURS = {"Ready": "green", "Failed": "red", "Degraded": "yellow"}
 
-console = Console(highlight=False)
+console = Console(highlight=False, soft_wrap=not sys.stdout.isatty())  # in a pipe a line is a line
 Resource = dict[str, Any]
 
 
