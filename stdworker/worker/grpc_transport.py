@@ -18,6 +18,13 @@ from stdworker.worker.transport import Unreachable
 
 T = TypeVar("T")
 
+_HINTS = (
+    ("http1.x server", "what listens there is no broker; REST has an address of its own"),
+    ("WRONG_VERSION_NUMBER", "no TLS is spoken there; try http:// in place of https://"),
+    ("CERTIFICATE_VERIFY_FAILED", "name whom to trust in BROKER_CA_FILE"),
+)
+"""What gRPC says of an address that is another one, or spoken to otherwise, than was meant."""
+
 log = logging.getLogger("stdworker.worker")
 
 
@@ -110,7 +117,9 @@ async def _reached(answer: Awaitable[T]) -> T:
         return await answer
     except grpc.aio.AioRpcError as error:
         timed_out = error.code() is grpc.StatusCode.DEADLINE_EXCEEDED
-        raise Unreachable(f"{error.code().name.lower()}: {error.details()}", timed_out=timed_out) from None
+        told = f"{error.code().name.lower()}: {error.details()}"
+        hint = next((hint for sign, hint in _HINTS if sign in told), "")
+        raise Unreachable(told, timed_out=timed_out, hint=hint) from None
     except asyncio.InvalidStateError as error:  # written after the stream's end
         raise Unreachable(str(error)) from None
     except asyncio.CancelledError:

@@ -13,8 +13,8 @@ class Unreachable(StdworkerError):
 
     code = "broker_unreachable"
 
-    def __init__(self, message: str, *, timed_out: bool = False) -> None:
-        super().__init__(message)
+    def __init__(self, message: str, *, timed_out: bool = False, hint: str = "") -> None:
+        super().__init__(message, hint=hint)
         self.timed_out = timed_out
 
 
