@@ -43,8 +43,12 @@ def declaration(program: Path) -> KindFile:
     to write) nothing declares it.
     """
     program = program.absolute()
-    if not (os.path.isfile(program) and os.access(program, os.X_OK)):
-        raise ConfigError(f"{program} is not an executable file", hint="chmod +x", code="not_executable")
+    if not os.path.isfile(program):
+        raise ConfigError(
+            f"there is no file {program}", hint="give the path of an executable", code="program_not_found"
+        )
+    if not os.access(program, os.X_OK):
+        raise ConfigError(f"{program} is not executable", hint="chmod +x", code="not_executable")
     beside = kind_file_beside(program)
     if beside is not None:
         return beside

@@ -143,11 +143,13 @@ def test_a_name_that_can_be_no_kind_is_compared_as_the_program_is_asked_under(pr
     assert kind.name == "spoken@1"
 
 
-@pytest.mark.parametrize("name", ["plain.txt", "nowhere", "."])
-def test_what_is_no_executable_is_refused(program, tmp_path, name):
+@pytest.mark.parametrize(
+    ("name", "told"), [("plain.txt", "is not executable"), ("nowhere", "there is no file"), (".", "there is no file")]
+)
+def test_what_is_no_executable_is_refused(program, tmp_path, name, told):
     program({}, name="plain.txt", mode=0o644)
 
-    with pytest.raises(ConfigError, match="is not an executable file"):
+    with pytest.raises(ConfigError, match=told):
         program_items(tmp_path / name)
 
 
