@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import re
+import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -133,6 +134,18 @@ def _address(server: str) -> str:
     return server.rstrip("/")
 
 
+class FilesCommand(click.Command):
+    """A command that takes files by -f alone, and says so of others."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        ctx.allow_extra_args = True
+        rest = super().parse_args(ctx, args)
+        if rest and not ctx.resilient_parsing:
+            named = " ".join(f"-f {shlex.quote(word)}" for word in rest)
+            raise click.UsageError(f"-f goes before each file: {ctx.command_path} {named}", ctx)
+        return rest
+
+
 # ---- names ----
 
 
@@ -194,6 +207,14 @@ def _segment(name: str) -> str:
     if quoted in ("", ".", "..") or "/" in name:
         raise click.UsageError(f"{name!r} is no name")
     return quoted
+
+
+def owner_of(text: str) -> str:
+    try:
+        path_of(RESOURCE, text)
+    except click.UsageError:
+        raise click.UsageError(f"--owner {text!r} is not a resource's KIND/NAME") from None
+    return text
 
 
 def label_of(text: str) -> str:

@@ -16,6 +16,7 @@ from stdworker.cli.conctl.apps import kept_in_app
 from stdworker.cli.conctl.arguments import (
     DEAD_LETTER,
     KIND_VERSION,
+    FilesCommand,
     Session,
     path_of,
     shared,
@@ -24,7 +25,7 @@ from stdworker.cli.conctl.arguments import (
     type_name,
 )
 from stdworker.cli.conctl.client import Client, Failed, Listing, given
-from stdworker.cli.conctl.completion import complete_resource, complete_target
+from stdworker.cli.conctl.completion import complete_kind, complete_resource, complete_target, complete_type
 from stdworker.cli.conctl.declaring import diff, edit, sync
 from stdworker.cli.conctl.explain import explain
 from stdworker.cli.conctl.history import history, quarantine, rollback, unquarantine
@@ -59,7 +60,7 @@ for _command in (sync, diff, edit, explain, history, rollback, quarantine, unqua
 # ---- writing ----
 
 
-@cli.command(epilog="Example: conctl apply -f greeter.kind.yaml -f ada.yaml --wait")
+@cli.command(cls=FilesCommand, epilog="Example: conctl apply -f greeter.kind.yaml -f ada.yaml --wait")
 @click.option("-f", "--file", "files", multiple=True, metavar="FILE|DIR|-", help="What to apply.")
 @click.option(
     "--program",
@@ -184,12 +185,13 @@ def get(session: Session, target: Sequence[str], kind_version: int, reveal: bool
 
 
 @cli.command("list", epilog="Example: conctl list -l team=analytics --phase failed")
-@click.argument("listed", type=type_name, default=RESOURCE, metavar="[TYPE]")
+@click.argument("listed", type=type_name, default=RESOURCE, metavar="[TYPE]", shell_complete=complete_type)
 @click.option("-A", "--all", "everything", is_flag=True, help="Also resources that others own.")
 @click.option("-l", "--label", "labels", multiple=True, metavar="KEY=VALUE", help="With this label; all of them.")
-@click.option("--kind", "kinds", multiple=True, help="Of this kind; any of them.")
+@click.option("--kind", "kinds", multiple=True, shell_complete=complete_kind, help="Of this kind; any of them.")
 @click.option("--phase", "phases", multiple=True, type=PHASES, help="In this phase; any of them.")
-@click.option("--owner", "owners", multiple=True, metavar="KIND/NAME", help="Owned by it; any of them.")
+@click.option("--owner", "owners", multiple=True, metavar="KIND/NAME", shell_complete=complete_resource,
+              help="Owned by it; any of them.")  # fmt: skip
 @click.option("--name", default="", help="A part of the name.")
 @click.option("--limit", type=WholeNumber(0), default=500, show_default=True, help="At most so many; 0: all.")
 @shared
@@ -251,10 +253,11 @@ def events(session: Session, resource: str, limit: int) -> None:
 
 @cli.command(epilog="Example: conctl watch --kind greeter")
 @click.argument("resource", required=False, metavar="[KIND/NAME]", shell_complete=complete_resource)
-@click.option("-k", "--kind", "kinds", multiple=True, help="Of this kind; any of them.")
+@click.option("-k", "--kind", "kinds", multiple=True, shell_complete=complete_kind, help="Of this kind; any of them.")
 @click.option("-l", "--label", "labels", multiple=True, metavar="KEY=VALUE", help="With this label; all of them.")
 @click.option("--phase", "phases", multiple=True, type=PHASES, help="In this phase; any of them.")
-@click.option("--owner", "owners", multiple=True, metavar="KIND/NAME", help="Owned by it; any of them.")
+@click.option("--owner", "owners", multiple=True, metavar="KIND/NAME", shell_complete=complete_resource,
+              help="Owned by it; any of them.")  # fmt: skip
 @click.option("--name", default="", help="A part of the name.")
 @shared
 def watch(session: Session, resource: str | None, **filters: Any) -> None:

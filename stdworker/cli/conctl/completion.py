@@ -21,12 +21,25 @@ def complete_resource(ctx: click.Context, param: click.Parameter, incomplete: st
     return _asked(ctx, RESOURCE, incomplete)
 
 
+def complete_kind(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
+    """Kinds without their versions."""
+    return list(dict.fromkeys(pair.partition("@")[0] for pair in _asked(ctx, KIND, incomplete)))
+
+
+def complete_type(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
+    """Types by their names, or else by their short ones."""
+    found = ([name for name in names if name.startswith(incomplete)] for names in (ALIASES, TYPES))
+    return next(filter(None, found), [])
+
+
 def complete_target(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
     """KIND/NAME of a resource or a type, and after a type the names of it."""
     words = ctx.params.get(param.name or "") or ()
+    if len(words) > 1:
+        return []
     if words:
         return _asked(ctx, TYPES.get(words[0].lower(), ""), incomplete)
-    return [*(name for name in ALIASES if name.startswith(incomplete)), *_asked(ctx, RESOURCE, incomplete)]
+    return [*complete_type(ctx, param, incomplete), *_asked(ctx, RESOURCE, incomplete)]
 
 
 def _asked(ctx: click.Context, what: str, incomplete: str) -> list[str]:

@@ -9,7 +9,7 @@ import click
 
 from stdworker.cli.conctl.apply import Results
 from stdworker.cli.conctl.apps import APP_LABEL, kept_in_app
-from stdworker.cli.conctl.arguments import KIND_VERSION, Session, shared, target_of, type_name
+from stdworker.cli.conctl.arguments import KIND_VERSION, FilesCommand, Session, shared, target_of, type_name
 from stdworker.cli.conctl.client import Failed
 from stdworker.cli.conctl.completion import complete_target
 from stdworker.cli.conctl.diff import show_diff, unified
@@ -92,7 +92,7 @@ def _some(names: Sequence[str]) -> str:
     return f"{', '.join(names[:NAMED_MAX])}{more}"
 
 
-@click.command(epilog="Example: conctl diff -f estate/ && echo nothing would change")
+@click.command(cls=FilesCommand, epilog="Example: conctl diff -f estate/ && echo nothing would change")
 @click.option("-f", "--file", "files", multiple=True, required=True, metavar="FILE|DIR|-", help="What to compare.")
 @click.option("--type", "forced_type", type=type_name, help="What the documents are, when they don't say.")
 @click.option("--force", is_flag=True, help="As if kinds were published by force.")

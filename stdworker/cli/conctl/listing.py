@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from stdworker.cli.conctl import output, reactors, show
-from stdworker.cli.conctl.arguments import DEAD_LETTER, MEMBER, Session, label_of
+from stdworker.cli.conctl.arguments import DEAD_LETTER, MEMBER, Session, label_of, owner_of
 from stdworker.cli.conctl.client import Client, Listing
 from stdworker.cli.conctl.cluster import cluster as show_cluster
 from stdworker.cli.conctl.items import BINDING, CONFIG, KIND, RESOURCE
@@ -71,7 +71,7 @@ def filters_of(filters: dict[str, Any]) -> dict[str, Any]:
     return {
         "kind": filters["kinds"],
         "phase": filters["phases"],
-        "owner": filters["owners"],
+        "owner": [owner_of(owner) for owner in filters["owners"]],
         "name": filters["name"],
         "label": [label_of(label) for label in filters["labels"]],
     }

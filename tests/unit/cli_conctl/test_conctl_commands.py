@@ -492,3 +492,18 @@ def test_a_refusal_says_its_place_once(conctl, document, told):
     for part in told:
         assert done.stderr.count(part) == 1
     assert done.stderr.count(told[1].split()[-1]) == 1
+
+
+@pytest.mark.parametrize("command", ["apply", "diff"])
+def test_a_file_without_its_option_is_told_how_it_is_given(conctl, command):
+    done = conctl(command, "-f", "a.yaml", "b.yaml", "c d.yaml")
+    assert done.exit_code == 2
+    assert f"Error: -f goes before each file: conctl {command} -f b.yaml -f 'c d.yaml'\n" in done.stderr
+
+
+@pytest.mark.parametrize("owner", ["foo", "a/", "a/b/c"])
+@pytest.mark.parametrize("command", ["list", "watch"])
+def test_an_owner_to_choose_by_is_kind_and_name(conctl, command, owner):
+    done = conctl(command, "--owner", owner)
+    assert done.exit_code == 2
+    assert f"--owner {owner!r} is not a resource's KIND/NAME" in done.stderr

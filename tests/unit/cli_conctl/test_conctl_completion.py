@@ -39,6 +39,19 @@ def test_types_are_completed_and_then_the_names_of_their_things(completed, decla
     assert completed("get", "providerconfig", "comp") == ["comp-pc"]
     assert "leaf@1" in completed("edit", "kind", "leaf")
     assert completed("get", "leaf/comp-o") == ["leaf/comp-one"]
+    assert completed("delete", "conf") == ["config", "configs"]
+    assert completed("list", "mani") == ["manifest"]
+
+
+def test_nothing_is_offered_after_the_name(completed, declared):
+    assert completed("get", "kind", "leaf@1", "l") == []
+    assert completed("delete", "leaf/comp-one", "l") == []
+
+
+def test_what_a_list_is_chosen_by_is_completed(completed, declared):
+    assert completed("list", "--kind", "lea") == ["leaf"]
+    assert completed("watch", "--owner", "leaf/comp-o") == ["leaf/comp-one"]
+    assert completed("list", "--phase", "fai") == ["failed"]
 
 
 def test_without_an_engine_nothing_is_offered_and_nothing_is_said(completed, capsys):
