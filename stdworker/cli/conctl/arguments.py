@@ -110,6 +110,8 @@ def shared(command: F) -> F:
         session.connection.server = _address(session.connection.server)
         if session.connection.insecure and session.connection.tls_ca:
             raise click.UsageError("--insecure and --tls-ca exclude each other")
+        if session.connection.tls_key and not session.connection.tls_cert:
+            raise click.UsageError("--tls-key needs --tls-cert, the certificate that it is the key of")
         try:
             return command(session, **options)
         except StdworkerError as error:

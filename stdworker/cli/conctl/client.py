@@ -219,7 +219,8 @@ def _trust(connection: Connection) -> ssl.SSLContext | bool:
         if connection.tls_cert:
             context.load_cert_chain(connection.tls_cert, connection.tls_key)
     except (OSError, ssl.SSLError) as error:
-        raise Failed(f"the TLS files can't be used: {error}") from None
+        lone = connection.tls_cert and not connection.tls_key
+        raise Failed(f"the TLS files can't be used: {error}{' (no --tls-key is given)' if lone else ''}") from None
     return context
 
 

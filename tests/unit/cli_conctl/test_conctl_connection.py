@@ -109,6 +109,14 @@ def test_a_key_that_is_none_is_one_sentence(secure, certificate):
     assert done.stderr.startswith("Error: the TLS files can't be used: ")
 
 
+def test_half_of_a_pair_of_certificate_and_key_names_the_other(secure, certificate):
+    cert, words = str(certificate / "cert.pem"), ["list", "--server", secure]
+    done = conctl(*words, "--tls-ca", cert, "--tls-key", str(certificate / "key.pem"))
+    assert (done.exit_code, "--tls-key needs --tls-cert" in done.stderr) == (2, True)
+    done = conctl(*words, "--tls-ca", cert, "--tls-cert", cert)
+    assert (done.exit_code, "(no --tls-key is given)" in done.stderr) == (1, True)
+
+
 # ---- who is hung up on without a word ----
 
 
