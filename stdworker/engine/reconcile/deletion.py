@@ -17,7 +17,7 @@ DEPENDENTS_NAMED_MAX = 5
 def mark(uow: UnitOfWork, target_id: int, *, force: bool = False) -> list[Node]:
     """Request the deletion of a resource, of what it owns and of what depends on any of these: all that it answers."""
     ids: list[int] = []
-    while (found := nodes.deletion_set(uow.db, target_id)) != ids:
+    while (found := _doomed(uow, target_id)) != ids:
         ids = found
         uow.lock(ids)  # until then others may add to it
     uow.lock_tasks(ids)
@@ -33,6 +33,12 @@ def mark(uow: UnitOfWork, target_id: int, *, force: bool = False) -> list[Node]:
             _skip_teardown(uow, node)
         uow.recheck(edges.REMOVAL, node.id)
     return doomed
+
+
+def _doomed(uow: UnitOfWork, target_id: int) -> list[int]:
+    """What goes with the target, also what a result has just had made beside it, which the store doesn't know yet."""
+    ids = set(nodes.deletion_set(uow.db, target_id))
+    return sorted(ids.union(node.id for node in uow.pending.fresh.values() if node.owner_id in ids))
 
 
 def beside(target_id: int, doomed: Sequence[Node]) -> Doomed:

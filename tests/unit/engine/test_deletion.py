@@ -2,11 +2,12 @@
 
 import pytest
 
+from stdworker.engine.store.claims import Settlement
 from stdworker.engine.store.declarations import ConfigDeclaration
 from stdworker.engine.store.records import KindPolicy
 from stdworker.errors import Conflict, Retry, Terminal
 from stdworker.model.kind import KindVersion, Stage
-from stdworker.model.outcome import Outcome
+from stdworker.model.outcome import ChildSpec, Outcome
 
 STORES = "both"
 
@@ -91,6 +92,24 @@ def test_a_composer_that_ends_while_its_resource_is_deleted_makes_no_children(wo
     world.delete("group/g")
     world.answer(claim)
     assert world.find() == []
+
+
+def test_what_is_dropped_goes_with_the_children_that_its_composer_makes_in_the_same_batch(world):
+    world.leaf()
+    world.composite()
+    world.group("top", ["group/mid"])
+    world.work()
+    world.again("group/mid")
+    world.again("group/top")
+    claims = {claim.resource.name: claim for claim in world.claim()}
+    made, dropped = Outcome(children=[ChildSpec("leaf", 1, "b", {})]), Outcome(allow_empty=True)
+    results = [Settlement(claims[n].lease, Stage.COMPOSE, o) for n, o in (("mid", made), ("top", dropped))]
+
+    assert world.do(world.engine.settle(results)) == [True, True]
+    world.work()
+
+    assert [str(record.ref) for record in world.find()] == ["group/top"]
+    assert world.phase("group/top") == "Ready"
 
 
 def test_a_teardown_runs_before_the_resource_goes(vm):
