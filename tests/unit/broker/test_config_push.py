@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from stdworker.engine.broker import ticks
+from stdworker.engine.reconcile import Hint
 from stdworker.model.kind import KindVersion
 from stdworker.wire.generated import worker_pb2 as pb
 
@@ -37,6 +38,17 @@ async def test_an_edit_is_pushed_to_every_stream_of_the_pair_and_to_no_other(sce
     scene.engine.queue("y", pair=OTHER)
     await other.task()
     assert not any(message.HasField("config") for message in other.received)
+
+
+async def test_a_config_that_a_stream_has_seen_is_not_pushed_again(scene):
+    scene.engine.edit_config(LEAF, b'{"a":1}')
+    worker = await scene.worker().subscribe("leaf", "other")
+    await worker.next("config")
+
+    scene.engine.watches.publish([Hint("config")])  # hints were lost: anything may have been edited
+    scene.engine.edit_config(OTHER, b'{"b":1}')
+
+    assert (await worker.next("config")).kind == "other"
 
 
 async def test_a_deleted_default_is_pushed_as_one_without_content(scene):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 
 from stdworker.model.kind import KindVersion
@@ -153,5 +155,25 @@ async def test_claiming_goes_on_after_the_store_was_away(scene):
     await worker.next("cancel")
 
     scene.engine.failing = set()
+
+    assert names([await worker.task()]) == ["a"]
+
+
+async def test_work_that_comes_while_a_claim_runs_that_found_less_than_it_may_is_claimed_next(scene, monkeypatch):
+    monkeypatch.setattr("stdworker.engine.broker.broker.POLL_SECONDS", 3_600)
+    claim, claiming, go_on = scene.engine.claim, asyncio.Event(), asyncio.Event()
+
+    async def slow_claim(wants, broker):
+        claims = await claim(wants, broker)
+        claiming.set()
+        await go_on.wait()
+        return claims
+
+    scene.engine.claim = slow_claim
+    worker = await scene.worker().subscribe()
+    await claiming.wait()
+    scene.engine.queue("a")
+    await asyncio.sleep(0.01)  # time enough for the hint to be followed
+    go_on.set()
 
     assert names([await worker.task()]) == ["a"]

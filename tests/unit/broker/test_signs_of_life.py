@@ -7,7 +7,7 @@ import pytest
 from stdworker.engine.broker.attesting import Attester
 from stdworker.engine.broker.session import Running, Session
 from stdworker.engine.broker.subscription import Subscription
-from stdworker.model.kind import KindVersion
+from stdworker.model.kind import KindVersion, Stage
 from stdworker.model.task import Lease
 
 pytestmark = pytest.mark.anyio
@@ -114,3 +114,23 @@ async def test_a_heartbeat_that_names_what_is_settled_and_not_told_yet_cancels_n
 
     assert (await session.outbox.next()).WhichOneof("body") == "settled"
     assert await session.outbox.next() is None
+
+
+async def test_what_a_stream_attested_that_has_ended_is_not_written_so_that_its_lease_stays_where_it_went(session):
+    store = Store()
+    life = attester(store, [])
+    life.heard(session, [LEASE])
+    life.forget(session)
+
+    await life.tick()
+
+    assert store.told == []
+
+
+def test_a_lease_that_is_identified_twice_counts_once(session):
+    session.hold(Running(LEASE))
+    for _ in range(2):
+        session.identify(Running(LEASE, LEAF, Stage.WORK))
+    session.drop(LEASE.token)
+
+    assert session.credit(LEAF) == 1

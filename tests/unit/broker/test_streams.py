@@ -242,19 +242,20 @@ async def test_a_task_given_back_is_settled_as_released(scene):
     assert scene.engine.settled[0].released
 
 
-async def test_progress_of_a_held_task_reaches_the_engine_and_of_any_other_does_not(scene):
+@pytest.mark.parametrize(("told", "known"), [(0.5, 0.5), (2.0, 1.0), (-1.0, None), (float("nan"), None)])
+async def test_progress_of_a_held_task_reaches_the_engine_and_of_any_other_does_not(scene, told, known):
     scene.engine.queue("a")
     worker = await scene.worker().subscribe()
     task = await worker.task()
     await worker.send(progress=pb.TaskProgress(lease_token="other", claim_epoch=1, fraction=0.1))
     await worker.send(
         progress=pb.TaskProgress(
-            lease_token=task.lease_token, claim_epoch=task.claim_epoch, fraction=0.5, message="half"
+            lease_token=task.lease_token, claim_epoch=task.claim_epoch, fraction=told, message="half"
         )
     )
     await scene.engine.until(lambda: scene.engine.progressed)
 
-    assert scene.engine.progressed == [(lease_of(task), 0.5, "half")]
+    assert scene.engine.progressed == [(lease_of(task), known, "half")]
 
 
 async def test_a_task_past_its_deadline_is_failed_by_the_broker_and_cancelled(scene):
@@ -386,6 +387,17 @@ async def test_a_worker_that_never_sent_a_heartbeat_attests_by_its_open_stream(s
     await scene.engine.until(lambda: scene.engine.attested)
 
     assert scene.engine.attested[0][0] == lease_of(task)
+
+
+async def test_a_worker_that_never_sent_a_heartbeat_is_not_silent(scene):
+    worker = await scene.worker(base=True).subscribe()
+    scene.engine.queue("a")
+    await worker.task()
+
+    scene.pass_time(60)
+    scene.engine.queue("b")
+
+    assert (await worker.task()).work_req.resource.name == "b"
 
 
 async def test_a_worker_that_sends_heartbeats_attests_only_by_them(scene):
