@@ -117,7 +117,7 @@ class ScriptedWorker:
         self.client = WorkerClient(self.channel)
         self.call = self.client.work_stream(metadata=encode_extensions(tuple(extensions)))
         self.received: list[pb.WorkStreamServerMsg] = []
-        self._taken = 0
+        self._left: list[pb.WorkStreamServerMsg] = []
         self._arrived = asyncio.Condition()
         self._reading = asyncio.create_task(self._read())
 
@@ -126,6 +126,7 @@ class ScriptedWorker:
             while (message := await self.call.read()) is not grpc.aio.EOF:
                 async with self._arrived:
                     self.received.append(message)
+                    self._left.append(message)
                     self._arrived.notify_all()
         async with self._arrived:
             self._arrived.notify_all()
@@ -158,31 +159,36 @@ class ScriptedWorker:
 
     async def frame(self) -> pb.WorkStreamServerMsg:
         """The next frame in order."""
-        async with asyncio.timeout(HANG_SECONDS), self._arrived:
-            await self._arrived.wait_for(lambda: len(self.received) > self._taken or self._reading.done())
-        assert len(self.received) > self._taken, (
-            f"the stream ended: {await self.call.code()} {await self.call.details()}"
-        )
-        self._taken += 1
-        return self.received[self._taken - 1]
+        return await self._take()
 
     async def next(self, body: str) -> Any:
-        """The next frame of this kind; others are skipped."""
-        while (message := await self.frame()).WhichOneof("body") != body:
-            pass
-        return getattr(message, body)
+        """The next frame of this kind. Others that came before can still be taken: some come in any order."""
+        return getattr(await self._take(body), body)
 
     async def tasks(self, count: int) -> list[pb.StageTask]:
         """So many tasks, alone or in batches."""
         tasks: list[pb.StageTask] = []
         while len(tasks) < count:
-            message = await self.frame()
-            match message.WhichOneof("body"):
-                case "task":
-                    tasks.append(message.task)
-                case "tasks":
-                    tasks.extend(message.tasks.tasks)
+            message = await self._take("task", "tasks")
+            tasks.extend([message.task] if message.WhichOneof("body") == "task" else message.tasks.tasks)
         return tasks
+
+    async def _take(self, *bodies: str) -> pb.WorkStreamServerMsg:
+        """The first of the frames that nobody took, of one of these kinds if any are given."""
+
+        def found() -> pb.WorkStreamServerMsg | None:
+            return next((frame for frame in self._left if not bodies or frame.WhichOneof("body") in bodies), None)
+
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(HANG_SECONDS), self._arrived:
+                await self._arrived.wait_for(lambda: found() or self._reading.done())
+        frame = found()
+        if frame is None:
+            end = f"{await self.call.code()} {await self.call.details()}" if self._reading.done() else "not ended"
+            came = [left.WhichOneof("body") for left in self.received]
+            raise AssertionError(f"no frame came of {bodies or 'any kind'}; the stream: {end}; all that came: {came}")
+        self._left.remove(frame)
+        return frame
 
     async def task(self) -> pb.StageTask:
         (task,) = await self.tasks(1)
