@@ -16,7 +16,7 @@ from typing import Any
 import click
 
 import stdworker
-from stdworker.cli.collector import spare_the_collector
+from stdworker.cli.collector import spare_the_collector, uncollected
 from stdworker.cli.ending import CommandLine
 from stdworker.cli.logs import set_up_logging
 from stdworker.cli.settings import given, settings_options
@@ -132,7 +132,8 @@ def backup(destination: Path, overwrite: bool, **options: str | None) -> None:
 
 
 async def _serve(settings: Any) -> int:
-    from stdworker.engine.server import Server
+    with uncollected():
+        from stdworker.engine.server import Server
 
     sys.setswitchinterval(SWITCH_SECONDS)
     stop, abort, opened = asyncio.Event(), asyncio.Event(), asyncio.Event()

@@ -7,6 +7,8 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from stdworker.cli.collector import uncollected
+
 
 def stdworker() -> None:
     """The `stdworker` command: exit status 0, 1 (failed), 2 (usage or settings) or 128 + the second signal."""
@@ -39,6 +41,7 @@ def _loading() -> Iterator[None]:
     if handler is signal.default_int_handler:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
     try:
-        yield
+        with uncollected():
+            yield
     finally:
         signal.signal(signal.SIGINT, handler)

@@ -14,7 +14,7 @@ from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 import stdworker
-from stdworker.cli.collector import spare_the_collector
+from stdworker.cli.collector import spare_the_collector, uncollected
 from stdworker.cli.ending import CommandLine
 from stdworker.cli.logs import set_up_logging
 from stdworker.cli.plugins import kinds, plugins
@@ -99,7 +99,8 @@ class PluginMetrics(Collector):
 
 def _import_command(name: str) -> click.Command:
     try:
-        command: click.Command = getattr(import_module(ELSEWHERE[name]), name)
+        with uncollected():
+            command: click.Command = getattr(import_module(ELSEWHERE[name]), name)
     except ModuleNotFoundError as error:
         return _unavailable(name, f"{error}; it comes with: pip install 'stdworker[engine]'")
     return command
