@@ -198,10 +198,11 @@ def _delete(client: Client, left: Left) -> str:
 
 
 def _would_delete(client: Client, left: Left, going: Sequence[Left]) -> str:
-    """Says what would go with it. Raises Failed for what stands against it."""
+    """Says what would go with it, or without it. Raises Failed for what stands against it."""
     if left.type != RESOURCE:
-        _refuse_used(client, left, going)
-        return ""
+        others_stay = _refuse_used(client, left, going)
+        is_missed = others_stay and left.seen.get("is_default")
+        return doomed({"without_default": f"{left.seen['kind']}@{left.seen['kind_version']}"} if is_missed else {})
     try:
         return doomed(loads(client.call("DELETE", left.path, query={"dryRun": "true"}).content))
     except Failed as error:
@@ -210,17 +211,24 @@ def _would_delete(client: Client, left: Left, going: Sequence[Left]) -> str:
         raise
 
 
-def _refuse_used(client: Client, left: Left, going: Sequence[Left]) -> None:
-    """What the engine would say of a kind or a config that something which stays uses. Raises Failed."""
+def _refuse_used(client: Client, left: Left, going: Sequence[Left]) -> bool:
+    """What the engine would say of a kind or a config that something which stays uses. Raises Failed.
+
+    Are there resources of the kind of a config that stay and don't name it?
+    """
+    others_stay = False
     if left.type == BINDING:
-        return
+        return others_stay
     pruned = {other.name for other in going if other.type == RESOURCE}
     pair = {"kv": f"{left.seen['kind']}/v{left.seen['kind_version']}"}
     for item in Listing(client, "/resources", "resources", pair).all():
         resource = loads(item)
-        if _goes(resource, pruned) or (left.type == CONFIG and _config_of(resource) != left.name):
+        if _goes(resource, pruned):
             continue
-        raise Failed(f"{resource['kind']}/{resource['name']} uses it", 409)
+        if left.type == KIND or _config_of(resource) == left.name:
+            raise Failed(f"{resource['kind']}/{resource['name']} uses it", 409)
+        others_stay = True
+    return others_stay
 
 
 def _goes(resource: Mapping[str, Any], pruned: set[str]) -> bool:

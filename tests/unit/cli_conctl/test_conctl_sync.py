@@ -320,6 +320,19 @@ def test_a_kind_that_is_used_elsewhere_is_not_pruned_and_the_dry_run_knows_it(co
         assert "kind shared@1: not pruned: " in done.stderr
 
 
+def test_who_is_left_without_a_default_config_is_told_and_the_dry_run_knows_it(conctl, estate):
+    config = "type: providerconfig\nname: {kind}\nkind: {kind}\nkind_version: 1\nis_default: true\n---\n"
+    declared = {kind: config.format(kind=kind) + KIND.format(kind=kind) for kind in ("lacks", "goes")}
+    folder = estate({"converge.yaml": app("missed"), "k.yaml": "---\n".join(declared.values())})
+    sync(conctl, folder)
+    conctl("apply", "-f", "-", stdin="kind: lacks\nkind_version: 1\nname: else\nspec: {}\n")
+    estate({"k.yaml": KIND.format(kind="lacks")})
+    for words, done in ((["--dry-run"], "would be pruned"), ([], "pruned")):
+        told = sync(conctl, folder, "--prune", *words).stdout.splitlines()
+        assert f"providerconfig lacks {done}; resources of lacks@1 then have no default config" in told
+        assert f"providerconfig goes {done}" in told
+
+
 def test_a_dry_run_says_what_the_real_run_does_and_does_nothing(conctl, estate):
     folder = estate(
         {
