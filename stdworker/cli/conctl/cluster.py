@@ -17,12 +17,14 @@ Seen = Mapping[str, Any]
 
 
 def cluster(members: Sequence[Seen]) -> None:
-    """Who the engine is made of, and which kinds each worker takes."""
+    """Who the engine is made of, and which kinds each worker takes; with whom, if several have workers."""
     table(MEMBER_HEADINGS, map(_member, members), "No members found.")
-    workers = [row for member in members for worker in member["workers"] for row in _worker(member, worker)]
-    if workers:
+    held = [(member, worker) for member in members for worker in member["workers"]]
+    first = 0 if len({member["member_id"] for member, _ in held}) > 1 else 1
+    if held:
         click.echo()
-        table(WORKER_HEADINGS, workers, "")
+        rows = [[member["member_id"], *row][first:] for member, worker in held for row in _worker(member, worker)]
+        table(("MEMBER", *WORKER_HEADINGS)[first:], rows, "")
 
 
 def _member(member: Seen) -> list[str]:

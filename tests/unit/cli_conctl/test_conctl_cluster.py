@@ -51,6 +51,19 @@ def test_each_process_is_a_line_and_each_kind_of_a_worker(capsys):
     assert db == ["host/7#1", "db@2", "no", "0/5", "3d", "1s", "1.2", "no route"]
 
 
+def test_where_several_processes_have_workers_each_worker_is_listed_with_its_own(capsys):
+    idle = MEMBER | {"member_id": "idle:1", "workers": []}
+    there = MEMBER | {"member_id": "there:43", "workers": [WORKER | {"kinds": WORKER["kinds"][:1]}]}
+    assert shown(capsys, MEMBER, idle)[4][0] == "WORKER"
+    *_, headings, leaf, db, moved = shown(capsys, MEMBER, idle, there)
+    assert headings[:3] == ["MEMBER", "WORKER", "KIND"]
+    assert [line[:3] for line in (leaf, db, moved)] == [
+        ["here:42", "host/7#1", "leaf@1"],
+        ["here:42", "host/7#1", "db@2"],
+        ["there:43", "host/7#1", "leaf@1"],
+    ]
+
+
 def test_a_process_of_a_version_without_roles_is_listed_too(capsys):
     older = {name: value for name, value in MEMBER.items() if name != "role"}
     for member in (older, MEMBER | {"role": ""}):
