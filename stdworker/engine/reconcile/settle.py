@@ -17,7 +17,7 @@ from stdworker.engine.reconcile.unit import UnitOfWork
 from stdworker.engine.store import catalog, edges, nodes
 from stdworker.engine.store.claims import Settlement
 from stdworker.engine.store.rows import DELETE, OPERATE, REACT, Node, TaskRow, resource_of
-from stdworker.model.kind import RESOURCE_NAME, Emit, Stage
+from stdworker.model.kind import Emit, Stage
 from stdworker.model.outcome import Outcome
 
 
@@ -28,9 +28,8 @@ def settle(uow: UnitOfWork, settlements: Sequence[Settlement]) -> list[bool]:
     about = [resource_of(id) for id in known]
     if composites := {resource_of(id) for id, s in zip(ids, settlements, strict=True) if id and _composes(s)}:
         uow.hold(about, composites)
-        # A name that there can't be is refused with its result, but no statement may have to carry it.
         if named := {name for s in settlements if _composes(s) for name in _configs_named(s.outcome)}:
-            catalog.hold_configs(uow.db, set(filter(RESOURCE_NAME.fullmatch, named)), composites)
+            catalog.hold_configs(uow.db, named, composites)
     uow.lock(about)
     uow.lock_rows(known)
     return [_settle(uow, settlement, uow.tasks.get(id or 0)) for settlement, id in zip(settlements, ids, strict=True)]

@@ -95,10 +95,22 @@ def selected(alias: str, columns: Iterable[str]) -> str:
 
 
 def bound(rows: Sequence[Sequence[Any]] | None, parameters: dict[str, Any]) -> dict[str, Any]:
-    """Parameters as both dialects take them: lists, and the rows of a ROWS word, as JSON text."""
+    """Parameters as both dialects take them: lists, and the rows of a ROWS word, as JSON text.
+
+    What has a NUL is left out of them: nothing is called so, and Postgres refuses a statement that asks for it.
+    """
     for name, value in parameters.items():
         if isinstance(value, list | tuple):
-            parameters[name] = orjson.dumps(value).decode()
+            parameters[name] = _json(value, _can_be)
     if rows is not None:
-        parameters["rows"] = orjson.dumps(rows).decode()
+        parameters["rows"] = _json(rows, lambda row: all(map(_can_be, row)))
     return parameters
+
+
+def _json(values: Sequence[Any], can_be: Callable[[Any], bool]) -> str:
+    text = orjson.dumps(values).decode()
+    return text if "\\u0000" not in text else orjson.dumps([*filter(can_be, values)]).decode()
+
+
+def _can_be(value: object) -> bool:
+    return not (isinstance(value, str) and "\0" in value)
