@@ -39,6 +39,7 @@ class Readers:
         self._closed = False
 
     async def read(self, reading: Callable[..., T], *arguments: Any) -> T:
+        """Run a reading with a connection and these arguments. Raises StoreError, and what the reading does."""
         loop = asyncio.get_running_loop()
         try:
             found = loop.run_in_executor(self._threads, partial(self._read_here, reading, *arguments))

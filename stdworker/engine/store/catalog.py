@@ -17,17 +17,12 @@ WRITER = "writer:"
 _KIND = selected("k", KIND_COLUMNS)
 _CONFIG = selected("c", CONFIG_COLUMNS)
 _SAVE_KIND = upsert("kinds", ("kind", "kind_version"), KIND_COLUMNS)
+# Not as rows of JSON, which hold no bundle.
 _ADD_CONFIG = (
-    "INSERT INTO provider_configs (name, kind, kind_version, is_default, spec, bundle, owner_id, revision,"
-    " created_at, updated_at, labels, wanted) VALUES (:name, :kind, :kind_version, :is_default, :spec, :bundle,"
-    " :owner_id, :revision, :created_at, :updated_at, :labels, :wanted)"
+    f"INSERT INTO provider_configs ({', '.join(CONFIG_COLUMNS)})"
+    f" VALUES ({', '.join(f':{name}' for name in CONFIG_COLUMNS)})"
 )
-_SAVE_CONFIG = (
-    f"{_ADD_CONFIG} ON CONFLICT (name) DO UPDATE SET"
-    " kind = excluded.kind, kind_version = excluded.kind_version, is_default = excluded.is_default,"
-    " spec = excluded.spec, bundle = excluded.bundle, owner_id = excluded.owner_id, revision = excluded.revision,"
-    " updated_at = excluded.updated_at, labels = excluded.labels, wanted = excluded.wanted"
-)
+_SAVE_CONFIG = f"{_ADD_CONFIG} {upsert('provider_configs', ('name',), CONFIG_COLUMNS).conflict}"
 _HOLD = (
     "SELECT c.name FROM provider_configs c WHERE c.name IN (SELECT * FROM NAMES(names)"
     " UNION SELECT o.name FROM provider_configs o WHERE o.owner_id IN (SELECT * FROM IDS(owners))"
