@@ -41,6 +41,7 @@ from stdworker.model.json_text import RawJson, loads
 from stdworker.model.kind import Phase
 
 PHASES = click.Choice([phase.value for phase in Phase], case_sensitive=False)  # spelled as the tables do
+CONDITIONS = click.Choice(["ready", "synced", "deleted"], case_sensitive=False)
 
 
 @click.group(cls=CommandLine, context_settings={"help_option_names": ["-h", "--help"]})
@@ -278,7 +279,7 @@ def watch(session: Session, resource: str | None, **filters: Any) -> None:
 
 @cli.command(epilog="Example: conctl wait greeter/ada stack/web --for ready --timeout 5m")
 @click.argument("resources", nargs=-1, required=True, metavar="KIND/NAME...", shell_complete=complete_resource)
-@click.option("--for", "condition", type=click.Choice(["ready", "synced", "deleted"]), default="ready")
+@click.option("--for", "condition", type=CONDITIONS, default="ready")
 @shared
 def wait(session: Session, resources: Sequence[str], condition: str) -> None:
     """Wait until resources are ready, synced or deleted; --timeout bounds it."""

@@ -8,10 +8,11 @@ from typing import Any
 import click
 
 from stdworker.cli.conctl.arguments import Session, path_of, shared
+from stdworker.cli.conctl.client import Listing
 from stdworker.cli.conctl.completion import complete_resource
 from stdworker.cli.conctl.items import RESOURCE
-from stdworker.cli.conctl.output import age, print_document
-from stdworker.cli.conctl.tables import table
+from stdworker.cli.conctl.listing import print_list
+from stdworker.cli.conctl.output import age
 from stdworker.cli.numbers import WholeNumber
 from stdworker.model.json_text import dumps, join_members, loads
 from stdworker.model.kind import Phase
@@ -21,7 +22,7 @@ HEADINGS = ("GENERATION", "VERSION", "AGE", "BY", "BYTES", "LIVE")
 
 @click.command(epilog="Example: conctl history greeter/ada")
 @click.argument("resource", metavar="KIND/NAME", shell_complete=complete_resource)
-@click.option("--limit", type=WholeNumber(1, 500), default=100, show_default=True, help="At most so many.")
+@click.option("--limit", type=WholeNumber(0), default=100, show_default=True, help="At most so many; 0: all.")
 @shared
 def history(session: Session, resource: str, limit: int) -> None:
     """Show the specs that a resource has had, the live one first.
@@ -29,14 +30,8 @@ def history(session: Session, resource: str, limit: int) -> None:
     Each holds from its generation on. A spec itself: conctl rollback brings it back.
     """
     with session.client() as client:
-        document = client.document(f"{path_of(RESOURCE, resource)}/spec-history", {"limit": limit})
-    revisions = loads(document)["revisions"]
-    if session.output == "name":
-        click.echo("\n".join(str(revision["generation"]) for revision in revisions))
-    elif session.is_table:
-        table(HEADINGS, map(_row, revisions), "")
-    else:
-        print_document(document, session.output)
+        found = Listing(client, f"{path_of(RESOURCE, resource)}/spec-history", "revisions", {}, limit)
+        print_list(session, "revisions", found, HEADINGS, _row, lambda revision: str(revision["generation"]))
 
 
 def _row(revision: Mapping[str, Any]) -> list[str]:

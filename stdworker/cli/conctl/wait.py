@@ -108,16 +108,17 @@ class Progress:
             return
         try:
             graph = self.client.value(f"{path_of(RESOURCE, self.name)}/graph", {"limit": GRAPH_NODES_MAX})
-            told = summary(graph["nodes"])
+            told = summary(graph["nodes"], is_cut=graph["truncated"])
         except Failed as error:
             told = error.message
         self.status.update(Text(plain(told)))  # as text: in a string rich would look for markup
 
 
-def summary(nodes: Sequence[dict[str, Any]]) -> str:
-    """`stack/web Reconciling, 3 of 5 Ready; leaf/db: connection refused`"""
+def summary(nodes: Sequence[dict[str, Any]], *, is_cut: bool = False) -> str:
+    """`stack/web Reconciling, 3 of 5 Ready; leaf/db: connection refused`; `is_cut`: there are more nodes."""
     top = nodes[0]
     below = nodes[1:]
-    ready = f", {sum(node['is_ready'] for node in below)} of {len(below)} Ready" if below else ""
+    of = f"of the first {len(below):,}" if is_cut else f"of {len(below)}"
+    ready = f", {sum(node['is_ready'] for node in below)} {of} Ready" if below else ""
     culprits = [f"{n['ref']}: {n['message']}" for n in below or [top] if n["message"] and not n["is_ready"]]
     return "; ".join([f"{top['ref']} {top['phase']}{ready}", *culprits[:CULPRITS_SHOWN]])

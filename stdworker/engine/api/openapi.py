@@ -110,7 +110,7 @@ _ANYWHERE = {
     503: "Unavailable",
 }
 """Refusals that don't depend on the operation."""
-_OF_A_WRITE = {400: "BadRequest"}
+_OF_A_WRITE = {400: "BadRequest", 415: "UnsupportedMediaType"}
 _OF_A_BODY = (400, 408, 413, 415, 422)
 
 _WHY = {

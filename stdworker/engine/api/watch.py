@@ -60,7 +60,7 @@ LastEventId = Annotated[str | None, Header(description="Resume after this event;
 
 @router.get(
     "/watch",
-    **documented("Watch resources change", answer=WatchEvent, answer_type=MEDIA_TYPE, problems=(410, 503)),
+    **documented("Watch resources change", answer=WatchEvent, answer_type=MEDIA_TYPE, problems=(400, 410, 503)),
 )
 async def watch(feed: InFeed, query: Annotated[WatchQuery, Query()], last_event_id: LastEventId = None) -> Response:
     """A stream of server-sent events, each the JSON of a `WatchEvent`, from now on or from where one left off.
@@ -75,7 +75,7 @@ async def watch(feed: InFeed, query: Annotated[WatchQuery, Query()], last_event_
 
 @router.get(
     "/resources/{kind}/{name}/watch",
-    **documented("Watch one resource change", answer=WatchEvent, answer_type=MEDIA_TYPE, problems=(404, 410, 503)),
+    **documented("Watch one resource change", answer=WatchEvent, answer_type=MEDIA_TYPE, problems=(400, 404, 410, 503)),
 )
 async def watch_resource(
     engine: InEngine,

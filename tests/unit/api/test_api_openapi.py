@@ -200,3 +200,20 @@ async def test_headers_that_are_documented_of_a_declaration_are_sent(api, leaf, 
         )
         told = operation["responses"][str(answer.status_code)]["headers"]
         assert [name for name in told if name not in answer.headers] == [], path
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "headers"),
+    [
+        ("POST", "/resources/leaf/a/reconcile", {"content-type": "text/plain"}),
+        ("DELETE", "/resources/leaf/a", {"content-type": "text/plain"}),
+        ("POST", "/resources/leaf/a/quarantine", {"if-match": '"x"'}),
+        ("GET", "/watch", {"last-event-id": "x"}),
+        ("GET", "/resources/leaf/a/watch", {"last-event-id": "x"}),
+    ],
+)
+async def test_what_is_refused_for_its_headers_is_documented(api, leaf, document, method, path, headers):
+    answer = await api.request(method, path, headers=headers)
+    operation = document["paths"]["/api/v1" + path.replace("leaf/a", "{kind}/{name}")][method.lower()]
+    assert answer.status_code in (400, 415)
+    assert str(answer.status_code) in operation["responses"]

@@ -19,6 +19,8 @@ def test_the_history_is_a_table_the_live_spec_first(conctl):
     assert [line.endswith("yes") for line in lines[1:]] == [True, False]
     assert conctl("history", "leaf/past", "-o", "name").stdout == "2\n1\n"
     assert len(json.loads(conctl("history", "leaf/past", "-o", "json").stdout)["revisions"]) == 2
+    assert conctl("history", "leaf/past", "-o", "name", "--limit", "0").stdout == "2\n1\n"
+    assert conctl("history", "leaf/past", "-o", "name", "--limit", "1").stdout == "2\n"
 
 
 def test_a_rollback_says_what_became_of_it(conctl):

@@ -80,3 +80,10 @@ def test_the_end_of_an_operation_is_awaited_over_interruptions_and_each_is_told(
     operation = asked.call("POST", "/resources/leaf/a/ops", body=b"{}").content
     assert b"succeeded" in await_end(asked, "/resources/leaf/a", operation)
     assert capsys.readouterr().err.count("waiting goes on") == 2
+
+
+def test_of_more_than_a_graph_shows_only_the_first_are_counted():
+    top = {"ref": "stack/a", "phase": "Reconciling", "is_ready": False, "message": ""}
+    below = [{"ref": f"leaf/{number}", "phase": "Ready", "is_ready": True, "message": ""} for number in range(2)]
+    assert wait.summary([top, *below]) == "stack/a Reconciling, 2 of 2 Ready"
+    assert wait.summary([top, *below], is_cut=True) == "stack/a Reconciling, 2 of the first 2 Ready"
