@@ -134,6 +134,7 @@ READINGS = {
     "dependents that are deleted": lambda db: lists.deleting_dependents_of(db, 22, PAGE),
     "phases below": lambda db: lists.phases_below(db, 20),
     "what is above": lambda db: lists.above(db, [22, 33], PAGE),
+    "what is owned": lambda db: lists.owned(db, [20, 30], PAGE),
     "what is below": lambda db: lists.below(db, [20, 30], PAGE),
     "revisions": lambda db: revisions.before(db, 20, NOW, PAGE),
     "audit": lambda db: events.audit(db, AuditFilter(), NOW, PAGE),

@@ -231,7 +231,7 @@ def describe(session: Session, resource: str) -> None:
 def tree(session: Session, resource: str) -> None:
     """Show a resource and everything below it, with phases and what stands in the way."""
     with session.client() as client:
-        graph = client.document(f"{path_of(RESOURCE, resource)}/graph", {"limit": 1000})
+        graph = client.document(f"{path_of(RESOURCE, resource)}/graph")
     if session.is_table:
         show.tree(loads(graph))
     elif session.output == "name":

@@ -15,7 +15,8 @@ from stdworker.model.resource import Ref
 from stdworker.model.settings import Environment
 
 LIMIT_MAX = 500
-GRAPH_LIMIT_MAX = 1_000
+GRAPH_LIMIT_MAX = 10_000
+SUBGRAPH_LIMIT_MAX = 1_000
 DEPTH_MAX = 10
 SEQUENCE_MAX = 2**63 - 1
 FILTER_VALUES_MAX = 100
@@ -175,13 +176,13 @@ class AuditQuery(PageQuery):
 
 
 class GraphQuery(Strict):
-    limit: int = Field(500, ge=1, le=GRAPH_LIMIT_MAX, description="How many nodes to answer at most.")
+    limit: int = Field(GRAPH_LIMIT_MAX, ge=1, le=GRAPH_LIMIT_MAX, description="How many nodes to answer at most.")
 
 
 class SubgraphQuery(Strict):
     ancestor_depth: int = Field(3, ge=0, le=DEPTH_MAX, description="How many steps up.")
     descendant_depth: int = Field(1, ge=0, le=DEPTH_MAX, description="How many steps down.")
-    limit: int = Field(200, ge=1, le=GRAPH_LIMIT_MAX, description="How many nodes to answer at most.")
+    limit: int = Field(200, ge=1, le=SUBGRAPH_LIMIT_MAX, description="How many nodes to answer at most.")
 
 
 class SchemaQuery(Strict):

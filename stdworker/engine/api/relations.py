@@ -9,7 +9,7 @@ from starlette.responses import Response
 
 from stdworker.engine.api.context import InEngine, PathRef, answer, now_ms, paged
 from stdworker.engine.api.openapi import PAGED, documented
-from stdworker.engine.api.queries import LIMIT_MAX, GraphQuery, PageQuery, RootsQuery, SubgraphQuery, WaitQuery
+from stdworker.engine.api.queries import GraphQuery, PageQuery, RootsQuery, SubgraphQuery, WaitQuery
 from stdworker.engine.api.shapes.common import Deleted, RefView
 from stdworker.engine.api.shapes.events import Events, EventView
 from stdworker.engine.api.shapes.explanation import ExplanationView
@@ -25,8 +25,7 @@ from stdworker.engine.api.shapes.relations import (
 )
 from stdworker.engine.api.shapes.resources import ResourceView, Summary
 from stdworker.engine.api.wait import Waiting
-from stdworker.engine.reconcile import Engine, readings
-from stdworker.engine.store.records import ResourceFilter, ResourceRecord
+from stdworker.engine.reconcile import readings
 
 router = APIRouter(prefix="/resources/{kind}/{name}", tags=["relations"])
 
@@ -71,30 +70,9 @@ async def events(engine: InEngine, ref: PathRef, query: Annotated[PageQuery, Que
 @router.get("/graph", **documented("A resource's whole subtree and its edges", answer=Graph, problems=(404,)))
 async def graph(engine: InEngine, ref: PathRef, query: Annotated[GraphQuery, Query()]) -> Response:
     """`truncated` says that there is more; `/children` lists all of it page by page, a level at a time."""
-    records, truncated = await _subtree(engine, await engine.get(ref), query.limit)
-    found, some_missing = await engine.edges([record.uid for record in records])
-    nodes, edges = [NodeView.of(record) for record in records], [EdgeView.of(edge) for edge in found]
-    return answer(Graph(RefView(ref.kind, ref.name), nodes, edges, truncated or some_missing))
-
-
-async def _subtree(engine: Engine, top: ResourceRecord, limit: int) -> tuple[list[ResourceRecord], bool]:
-    """Level by level, at most `limit` in all; True when some were left out."""
-    found = [top]
-    owners = [top.ref]
-    while owners:
-        level: list[ResourceRecord] = []
-        cursor = None
-        while len(found) + len(level) <= limit:
-            page = await engine.find(ResourceFilter(owners=owners), limit=LIMIT_MAX, cursor=cursor)
-            level.extend(page.items)
-            cursor = page.cursor
-            if cursor is None:
-                break
-        found.extend(reversed(level))
-        if len(found) > limit:
-            return found[:limit], True
-        owners = [record.ref for record in level]
-    return found, False
+    found = await engine.subtree(ref, query.limit, NodeView.of)
+    edges = [EdgeView.of(edge) for edge in found.edges]
+    return answer(Graph(RefView(ref.kind, ref.name), list(found.nodes), edges, found.is_cut))
 
 
 @router.get("/subgraph", **documented("What stands around a resource", answer=Subgraph, problems=(404,)))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from typing import NamedTuple
+from typing import Generic, NamedTuple, TypeVar
 
 from stdworker.engine.reconcile import gates, present
 from stdworker.engine.store import lists
@@ -12,12 +12,23 @@ from stdworker.engine.store.records import Edge, ResourceRecord
 from stdworker.model.resource import Ref
 
 EDGES_MAX = 10_000  # of one answer
+READ_TOGETHER = 500
+
+T = TypeVar("T")
 
 
 class Neighbourhood(NamedTuple):
     """Resources with their distance (negative above, positive below) and the dependencies between them."""
 
     resources: Sequence[tuple[int, ResourceRecord]]
+    edges: Sequence[Edge]
+    is_cut: bool
+
+
+class Subtree(NamedTuple, Generic[T]):
+    """A resource and what is below it, and the dependencies between them."""
+
+    nodes: Sequence[T]
     edges: Sequence[Edge]
     is_cut: bool
 
@@ -31,6 +42,22 @@ def around(db: Connection, ref: Ref, up: int, down: int, limit: int) -> Neighbou
     near = sorted((abs(distance), id) for id, distance in distances.items() if id in records)
     edges, some_missing = edges_among(db, [record.uid for record in records.values()])
     return Neighbourhood([(distances[id], records[id]) for _, id in near], edges, is_cut or some_missing)
+
+
+def beneath(db: Connection, ref: Ref, limit: int, shown: Callable[[ResourceRecord], T]) -> Subtree[T]:
+    """At most `limit` resources, level by level. Only what is shown of them is kept: specs may be large."""
+    distances = {present.existing(db, ref).node.id: 0}
+    is_cut = _spread(db, distances, lists.owned, 1, limit, limit)
+    ids = list(distances)
+    nodes: list[T] = []
+    uids: list[str] = []
+    for at in range(0, len(ids), READ_TOGETHER):
+        part = ids[at : at + READ_TOGETHER]
+        records = {seen.node.id: present.record(db, seen) for seen in lists.get_many(db, part)}
+        nodes.extend(shown(records[id]) for id in part if id in records)
+        uids.extend(record.uid for record in records.values())
+    edges, some_missing = edges_among(db, uids)
+    return Subtree(nodes, edges, is_cut or some_missing)
 
 
 def _spread(

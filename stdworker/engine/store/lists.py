@@ -182,6 +182,14 @@ def above(db: Connection, ids: Collection[int], limit: int) -> list[int]:
     return _first(db, edges.ABOVE, ids, limit)
 
 
+def owned(db: Connection, ids: Collection[int], limit: int) -> list[int]:
+    """What some resources own. In the order of a sum: in that of its index a planner looks through all resources."""
+    statement = (
+        "SELECT n.id FROM resources n WHERE n.owner_id IN (SELECT * FROM IDS(ids)) ORDER BY n.id + 0 LIMIT :limit"
+    )
+    return [row[0] for row in db.fetch(statement, ids=sorted(ids), limit=limit)]
+
+
 def below(db: Connection, ids: Collection[int], limit: int) -> list[int]:
     """What some resources own, and what depends on them."""
     return _first(db, edges.BELOW, ids, limit)

@@ -1,10 +1,11 @@
 """What the verbs of the store promise, on every store."""
 
 import itertools
+from operator import attrgetter
 
 import pytest
 
-from stdworker.engine.reconcile import state
+from stdworker.engine.reconcile import neighbourhood, state
 from stdworker.engine.reconcile.closing import Closing
 from stdworker.engine.store import catalog, edges, events, lists, nodes, postgres_connection, revisions, tasks
 from stdworker.engine.store.postgres_connection import PostgresConnection
@@ -156,6 +157,16 @@ def test_pages_of_what_is_looked_for_come_newest_first(db, where, names):
         before = page[-1].node.id
 
     assert "".join(found) == names
+
+
+def test_a_subtree_is_read_level_by_level_however_wide_it_is(db):
+    (top,) = add(db, "top")
+    wide = add(db, *(f"wide-{number}" for number in range(1_100)), owner_id=top.id, root_id=top.id)
+    (deep,) = add(db, "deep", owner_id=wide[-1].id, root_id=top.id)
+    whole = neighbourhood.beneath(db, Ref("leaf", "top"), 2_000, attrgetter("ref.name"))
+    assert (whole.nodes, whole.is_cut) == ([node.name for node in (top, *wide, deep)], False)
+    cut = neighbourhood.beneath(db, Ref("leaf", "top"), 3, attrgetter("ref.name"))
+    assert (cut.nodes, cut.is_cut) == (["top", "wide-0", "wide-1"], True)
 
 
 def test_a_queue_row_comes_back_as_it_was_stored(db):

@@ -107,7 +107,7 @@ def test_a_wait_shows_what_a_program_says_as_it_is(monkeypatch):
 
     class Client:
         def value(self, path, query):
-            return {"nodes": [node]}
+            return {"nodes": [node], "truncated": False}
 
     progress = wait.Progress(Client())
     progress.name = "leaf/a"

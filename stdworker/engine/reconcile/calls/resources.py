@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
 from stdworker.engine.reconcile import explain, neighbourhood, readings, revisions, verbs
 from stdworker.engine.reconcile.calls.calls import Calls
 from stdworker.engine.reconcile.explain import Explanation
-from stdworker.engine.reconcile.neighbourhood import Neighbourhood
+from stdworker.engine.reconcile.neighbourhood import Neighbourhood, Subtree
 from stdworker.engine.store import lists
 from stdworker.engine.store.declarations import Applied, ApplyDocument, Declared, Doomed
-from stdworker.engine.store.records import Edge, Page, ResourceFilter, ResourceRecord
+from stdworker.engine.store.records import Page, ResourceFilter, ResourceRecord
 from stdworker.engine.store.rows import OperationRow, RevisionRow
 from stdworker.errors import RequestError
 from stdworker.model.json_text import RawJson
 from stdworker.model.resource import Ref
+
+T = TypeVar("T")
 
 
 class ResourceCalls(Calls):
@@ -65,9 +67,9 @@ class ResourceCalls(Calls):
         """What is so many steps above and below a resource: owners and dependencies, children and dependents."""
         return await self._lists.read(neighbourhood.around, ref, up, down, limit)
 
-    async def edges(self, uids: Sequence[str]) -> tuple[list[Edge], bool]:
-        """The edges between some resources, and whether some were left out because they are very many."""
-        return await self._lists.read(neighbourhood.edges_among, uids)
+    async def subtree(self, ref: Ref, limit: int, shown: Callable[[ResourceRecord], T]) -> Subtree[T]:
+        """A resource and what it owns at any depth, each as it is `shown`. Raises NotFound."""
+        return await self._lists.read(neighbourhood.beneath, ref, limit, shown)
 
     async def dependencies(self, ref: Ref, *, limit: int = 100, cursor: str | None = None) -> Page:
         """A page of what a resource depends on: each edge with the resource at its other end."""
