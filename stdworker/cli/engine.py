@@ -92,12 +92,14 @@ def serve(**options: str | None) -> None:
     Every option can be set as an environment variable of the same name in capitals.
     """
     try:
+        from stdworker.engine.listening import allow_connections
         from stdworker.engine.settings import ServeSettings
     except ImportError as error:
         raise click.ClickException(f"{error}; the engine comes with: pip install 'stdworker[engine]'") from None
     with _told():
         settings = ServeSettings.from_environment({**os.environ, **given(options)})
         set_up_logging(settings.log_level, settings.log_format)
+        allow_connections()
         status = asyncio.run(_serve(settings))
         sys.stderr.flush()
         os._exit(status)  # Python's own end waits for threads, and these for a database that may stand still

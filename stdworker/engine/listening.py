@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import errno
+import logging
 import os
+import resource
 import socket
 from pathlib import Path
+from typing import Any
 
 from stdworker.errors import SettingsError
 
 BACKLOG = 1_024
 CONNECT_SECONDS = 1.0
 TAKE_MS = 60_000  # how long what was sent may go untaken
+FILES_MAX = 65_536
+TOLD_SECONDS = 10.0
 LOOPBACK = ("localhost", "127.", "::1", "[::1]", "unix:")
+
+log = logging.getLogger(__name__)
 
 
 def listen(variable: str, host: str, port: int) -> socket.socket:
@@ -30,6 +38,32 @@ def listen(variable: str, host: str, port: int) -> socket.socket:
     # A peer that is gone without a word, or takes nothing of its answer, holds what was written for it.
     listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, TAKE_MS)
     return listener
+
+
+def allow_connections() -> None:
+    """Each connection is an open file: as many as this process may have, where a shell gives it few to begin with."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    most = FILES_MAX if hard == resource.RLIM_INFINITY else min(hard, FILES_MAX)
+    if soft != resource.RLIM_INFINITY and soft < most:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
+
+
+class Crowded:
+    """A loop's exception handler; that no file is left for a connection is told once in `TOLD_SECONDS`.
+
+    asyncio tells it of each of thousands of attempts a second, with a traceback.
+    """
+
+    def __init__(self) -> None:
+        self._tell_at = 0.0
+
+    def __call__(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        error = context.get("exception")
+        if not (isinstance(error, OSError) and error.errno in (errno.EMFILE, errno.ENFILE)):
+            loop.default_exception_handler(context)
+        elif loop.time() >= self._tell_at:
+            self._tell_at = loop.time() + TOLD_SECONDS
+            log.error("connections wait: %s; raise the limit (ulimit -n), or look who opens so many", error.strerror)
 
 
 def try_unix(variable: str, address: str) -> None:

@@ -15,7 +15,7 @@ from fastapi import FastAPI
 from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
 from stdworker.engine.api import Access, build_app, build_probes
-from stdworker.engine.listening import is_loopback, listen, rest_url
+from stdworker.engine.listening import Crowded, is_loopback, listen, rest_url
 from stdworker.engine.reconcile import Engine
 from stdworker.engine.settings import ServeSettings
 from stdworker.engine.store.sqlite_lock import alone
@@ -84,6 +84,7 @@ class Server:
 
         `abort` ends the draining at once. Raises what ends a part of the server early.
         """
+        asyncio.get_running_loop().set_exception_handler(Crowded())
         await self._workers.start()
         async with asyncio.TaskGroup() as parts:
             abort = abort or asyncio.Event()

@@ -30,6 +30,7 @@ CHUNK_DOCUMENTS_MAX = 500
 CHUNK_BYTES_MAX = 8 << 20
 CHUNKS_IN_FLIGHT_MAX = 2
 LINES_MAX = 500_000
+PAUSE_SECONDS = 60.0  # for whoever makes the lines as they are sent
 
 router = APIRouter(tags=["resources"])
 
@@ -57,7 +58,7 @@ async def apply_batch(engine: InEngine, actor: Actor, request: Request) -> Respo
     told: list[bytes] = []
     running: list[asyncio.Task[bytes]] = []
     try:
-        async for chunk in chunks(lines(bodies.pieces(request, bodies.RESOURCE_BYTES_MAX))):
+        async for chunk in chunks(lines(bodies.pieces(request, bodies.RESOURCE_BYTES_MAX, PAUSE_SECONDS))):
             if chunk[-1][0] > LINES_MAX:
                 raise Refused(413, "too_many_lines", f"a batch has at most {LINES_MAX:,} lines; the first were applied")
             running.append(asyncio.ensure_future(batch.apply(chunk)))

@@ -31,27 +31,28 @@ async def read(request: Request, limit_bytes: int = BODY_BYTES_MAX) -> RawJson:
     return check(body)
 
 
-async def pieces(request: Request, limit_bytes: int) -> AsyncIterator[bytes]:
-    """The body as it arrives, unzipped. Raises Refused when it is longer than `limit_bytes`."""
+async def pieces(request: Request, limit_bytes: int, stall_seconds: float | None = None) -> AsyncIterator[bytes]:
+    """The body as it arrives, unzipped. Raises Refused when it is longer than `limit_bytes`, and when nothing of it
+    comes for `stall_seconds`, by default `STALL_SECONDS`."""
     size = 0
-    async for piece in _unzipped(request, limit_bytes):
+    async for piece in _unzipped(request, limit_bytes, stall_seconds or STALL_SECONDS):
         size += len(piece)
         if size > limit_bytes:
             raise Refused(413, "body_too_large", f"the body is larger than {limit_bytes:,} bytes")
         yield piece
 
 
-async def _unzipped(request: Request, limit_bytes: int) -> AsyncIterator[bytes]:
+async def _unzipped(request: Request, limit_bytes: int, stall_seconds: float) -> AsyncIterator[bytes]:
     encoding = request.headers.get("content-encoding", "identity").lower()
     if encoding == "identity":
-        async for piece in _arriving(request):
+        async for piece in _arriving(request, stall_seconds):
             yield piece
         return
     if encoding != "gzip":
         raise Refused(415, "unknown_encoding", f"content-encoding {encoding!r} is not known; send gzip or none")
     unzip = zlib.decompressobj(wbits=GZIP_BITS)
     try:
-        async for piece in _arriving(request):
+        async for piece in _arriving(request, stall_seconds):
             while piece:
                 if unzip.eof:  # of a member: gzip texts one after another are one text
                     unzip = zlib.decompressobj(wbits=GZIP_BITS)
@@ -63,18 +64,17 @@ async def _unzipped(request: Request, limit_bytes: int) -> AsyncIterator[bytes]:
         raise Refused(400, "bad_gzip", "the gzip body ends early")
 
 
-async def _arriving(request: Request) -> AsyncIterator[bytes]:
-    """Raises Refused when nothing comes for `STALL_SECONDS`."""
+async def _arriving(request: Request, stall_seconds: float) -> AsyncIterator[bytes]:
     stream = request.stream()
     try:
         while True:
-            async with asyncio.timeout(STALL_SECONDS):
+            async with asyncio.timeout(stall_seconds):
                 piece = await anext(stream)
             yield piece
     except StopAsyncIteration:
         return
     except TimeoutError:
-        raise Refused(408, "body_stalled", f"nothing of the body came for {STALL_SECONDS:.0f} s") from None
+        raise Refused(408, "body_stalled", f"nothing of the body came for {stall_seconds:.0f} s") from None
 
 
 def decode(body: bytes, shape: type[_Shape]) -> _Shape:

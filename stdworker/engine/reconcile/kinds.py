@@ -43,7 +43,7 @@ def compile_schema(schema: dict[str, Any], where: str, mask: str | None = None) 
             mask=mask,
         )
     except (jsonschema_rs.ValidationError, jsonschema_rs.ReferencingError, ValueError) as error:
-        reason = getattr(error, "message", None) or str(error)
+        reason = (getattr(error, "message", None) or str(error)).rpartition("ValueError: ")[2]  # ours is at its end
         raise Invalid(f"{where} is not a usable JSON Schema: {reason}", [(f"/{where}", reason)]) from None
 
 

@@ -45,6 +45,14 @@ async def test_a_manifest_of_another_kind_than_its_path_is_refused(api):
     assert (answer.status_code, answer.json()["errors"][0]["location"]) == (422, "body/kind")
 
 
+async def test_a_schema_that_refers_outside_itself_is_refused_in_a_sentence_of_ours(api):
+    manifest = (await api.get("/kinds/leaf/versions/1/manifest")).json()
+    outside = {"spec_schema": {"$ref": "http://elsewhere.example/schema"}}
+    answer = await api.put("/kinds/leaf/manifest", json=manifest | outside)
+    told = "$ref leaves the document: http://elsewhere.example/schema"
+    assert (answer.status_code, answer.json()["errors"][0]["message"]) == (422, told)
+
+
 async def test_a_manifest_that_is_no_object_is_refused(api):
     assert (await api.put("/kinds/elf/manifest", json=[])).status_code == 422
 

@@ -1,13 +1,15 @@
 """Connections of the REST API that say nothing, or take nothing."""
 
 import asyncio
+import errno
+import resource
 import socket
 
 import pytest
 from fastapi import FastAPI
 
 from stdworker.engine import server
-from stdworker.engine.listening import TAKE_MS, listen
+from stdworker.engine.listening import TAKE_MS, Crowded, allow_connections, listen
 from stdworker.engine.server import Site
 
 pytestmark = pytest.mark.anyio
@@ -46,6 +48,26 @@ async def test_who_begins_a_second_head_and_stops_is_hung_up_on(port):
     writer.write(head[:9])
     assert (answer.split()[1], await asyncio.wait_for(reader.read(), 10)) == (b"404", b"")
     writer.close()
+
+
+async def test_that_no_file_is_left_for_connections_is_told_once(caplog):
+    loop = asyncio.get_running_loop()
+    tell = Crowded()
+    for _ in range(3):
+        tell(loop, {"message": "accept", "exception": OSError(errno.EMFILE, "Too many open files")})
+    assert [record.getMessage().partition(";")[0] for record in caplog.records] == [
+        "connections wait: Too many open files"
+    ]
+    tell(loop, {"message": "of another kind"})
+    assert "of another kind" in caplog.text
+
+
+def test_a_process_takes_as_many_open_files_as_it_may(monkeypatch):
+    limits = {"soft": 256}
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (limits["soft"], 1_000))
+    monkeypatch.setattr(resource, "setrlimit", lambda _, both: limits.update(soft=both[0]))
+    allow_connections()
+    assert limits == {"soft": 1_000}
 
 
 def test_an_answer_that_nobody_takes_is_not_kept_for_ever():
