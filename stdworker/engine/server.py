@@ -25,6 +25,8 @@ from stdworker.engine.workers import NoWorkers, Workers, WorkerSide
 log = logging.getLogger("stdworker.server")
 
 REQUESTS_SECONDS = 5.0  # for HTTP requests under way at the end
+# An idle connection that both ends close at once loses a request: proxies keep theirs for 60 s as a rule.
+IDLE_SECONDS = 75
 HEAD_SECONDS = 30.0  # until the line and the headers of a request are there
 
 
@@ -180,6 +182,7 @@ def http_config(app: FastAPI, tls: ServerTls | None) -> uvicorn.Config:
         log_config=None,
         access_log=False,
         server_header=False,
+        timeout_keep_alive=IDLE_SECONDS,
         timeout_graceful_shutdown=int(REQUESTS_SECONDS),
     )
 

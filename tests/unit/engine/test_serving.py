@@ -10,7 +10,7 @@ from fastapi import FastAPI
 
 from stdworker.engine import server
 from stdworker.engine.listening import TAKE_MS, Crowded, allow_connections, listen
-from stdworker.engine.server import Site
+from stdworker.engine.server import Site, http_config
 
 pytestmark = pytest.mark.anyio
 
@@ -48,6 +48,10 @@ async def test_who_begins_a_second_head_and_stops_is_hung_up_on(port):
     writer.write(head[:9])
     assert (answer.split()[1], await asyncio.wait_for(reader.read(), 10)) == (b"404", b"")
     writer.close()
+
+
+def test_an_idle_connection_is_kept_for_longer_than_proxies_keep_theirs():
+    assert http_config(FastAPI(), None).timeout_keep_alive > 60
 
 
 async def test_that_no_file_is_left_for_connections_is_told_once(caplog):
