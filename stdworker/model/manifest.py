@@ -211,7 +211,8 @@ def _sentence(error: ValidationError) -> str:
         case "uniqueItems":
             return "an entry appears twice"
         case _:
-            return f"{shown} is not legal; expected {rule.get('description') or error.message}"
+            described = rule.get("description")
+            return f"{shown} is not legal; expected {described}" if described else error.message
 
 
 # ---- the rules ----

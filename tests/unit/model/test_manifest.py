@@ -92,6 +92,7 @@ def test_a_whole_number_written_as_a_float_is_an_integer():
     ("members", "path", "told"),
     [
         ({"kind": "Bucket"}, "/kind", "'Bucket' is not legal; expected the kind's name"),
+        ({"max_inflight": 2**31}, "/max_inflight", "2147483648 is greater than the maximum of 2147483647"),
         ({"kind": "bucket\n"}, "/kind", "not legal"),
         ({"kind": 7}, "/kind", "expected string, got 7"),
         ({"kind_version": 0}, "/kind_version", "1 to 32767"),
@@ -102,7 +103,7 @@ def test_a_whole_number_written_as_a_float_is_an_integer():
         ({"zzz": 1}, "/zzz", "the keys are config_schema"),
         ({"spec_schema": []}, "/spec_schema", "expected object, got []"),
         ({"spec_schema": None}, "/spec_schema", "expected object, got None"),
-        ({"max_inflight": -1}, "/max_inflight", "-1 is not legal"),
+        ({"max_inflight": -1}, "/max_inflight", "-1 is less than the minimum of 0"),
         ({"task_deadline_secs": 1.5}, "/task_deadline_secs", "expected integer, got 1.5"),
         ({"retired": "no"}, "/retired", "expected boolean, got 'no'"),
         ({"finalizer_name": ""}, "/finalizer_name", "'' is not legal"),
