@@ -85,6 +85,15 @@ def test_an_emitted_config_that_changes_runs_its_children_again_at_the_same_gene
     assert world.get("leaf/a").generation == 1
 
 
+def test_an_emitted_config_may_change_its_kind_and_nothing_else(world):
+    group(world, {"x": {"v": 1}}, {"leaf/a": "x"})
+    world.work()
+    group(world, {"x": {"v": 1}}, {"vm/b": "x"})
+    world.work()
+    assert [(config.name, config.pair.kind) for config in world.do(world.engine.configs()).items] == [("x", "vm")]
+    assert world.phase("group/g") == "Ready"
+
+
 def test_a_child_that_gets_another_config_is_a_new_generation(world):
     group(world, {"one": {"x": 1}}, {"leaf/a": "one"})
     world.work()

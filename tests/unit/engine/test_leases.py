@@ -6,7 +6,7 @@ from stdworker.engine.store.claims import Settlement
 from stdworker.engine.store.declarations import ConfigDeclaration
 from stdworker.engine.store.records import KindPolicy
 from stdworker.model.kind import KindVersion, Stage
-from stdworker.model.outcome import Outcome
+from stdworker.model.outcome import Condition, Outcome
 from stdworker.model.resource import Ref
 from stdworker.model.task import Lease
 
@@ -164,6 +164,15 @@ def test_a_superseded_task_that_is_given_back_begins_its_run_anew(world):
     world.apply("all", "x", {"n": 2})
     world.settle(work, error="cancelled", released=True)
     assert world.work() == ["compose all/x", "work all/x"]
+
+
+def test_a_spec_that_changes_between_two_stages_begins_its_run_anew(world):
+    world.composite("all", {"name": "make", "trigger": "specChange", "emits": ["status"]})
+    world.apply("all", "x", {"n": 1})
+    world.settle(world.claim_one(), Outcome(conditions=[Condition("Planned", "True")]))
+    world.apply("all", "x", {"n": 2})
+    assert world.work() == ["compose all/x", "work all/x"]
+    assert [condition.type for condition in world.get("all/x").conditions] == ["Synced", "Ready"]
 
 
 def test_what_is_given_back_keeps_its_place(leaf):

@@ -225,9 +225,11 @@ def test_an_operation_follows_its_resource_to_another_version(vm):
     vm.operate("vm/v", "restart")
     vm.kind("vm", MAKE, DROP, KICK, version=2)
     vm.apply("vm", "v", version=2)
-    vm.work()
-    vm.clock.advance(1)
-    vm.work()
+    served = [KindVersion("vm", 2)]
+    for _ in range(2):
+        for claim in vm.claim(pairs=served):
+            vm.settle(claim)
+        vm.clock.advance(1)
     assert states(vm) == ["succeeded"]
 
 
@@ -240,3 +242,28 @@ def test_what_waits_and_what_is_remembered_of_a_resource_is_bounded(vm):
     vm.operate("vm/v", "restart")
     page = vm.do(vm.engine.operations(vm.ref("vm/v"), limit=500)).items
     assert len(page) == ENDED_KEPT
+
+
+def test_an_operation_that_was_lost_began_when_it_was_handed_out_first(vm):
+    uid = vm.operate("vm/v", "restart")
+    lost = vm.claim_one()
+    began = vm.operation("vm/v", uid).started_at
+    vm.do(vm.engine.release([lost.lease], "broker", counted=True))
+    vm.clock.advance(3)
+    vm.claim_one()
+    assert vm.operation("vm/v", uid).started_at == began
+
+
+def test_what_waits_behind_an_operation_waits_on_when_its_resource_was_frozen_meanwhile(vm):
+    for _ in range(2):
+        vm.operate("vm/v", "restart")
+    first = vm.claim_one()
+    vm.apply("vm", "v", {"cpus": 4})
+    vm.do(vm.engine.quarantine(vm.ref("vm/v"), "test"))
+    vm.settle(first)
+    assert vm.claim() == []
+    vm.do(vm.engine.unquarantine(vm.ref("vm/v"), "test"))
+    vm.work()
+    vm.clock.advance(1)
+    vm.work()
+    assert (states(vm), vm.phase("vm/v")) == (["succeeded"] * 2, "Ready")

@@ -200,6 +200,16 @@ def test_a_composite_is_told_as_synced_when_its_last_child_has_settled(watched, 
     assert watched.work() == ["react group/g"]
 
 
+def test_a_generation_that_was_replaced_while_it_ran_is_not_told_as_synced(watched, told):
+    bind(watched)
+    watched.apply("leaf", "a", {"n": 1})
+    claim = watched.claim_one()
+    watched.apply("leaf", "a", {"n": 2})
+    watched.settle(claim)
+    watched.work()
+    assert [claim.resource.generation for claim in told.claims] == [2]
+
+
 def test_a_resource_that_is_deleted_meanwhile_is_not_told_as_synced(watched, told):
     watched.kind("leaf", MAKE, DROP)
     bind_all(watched, "leaf")

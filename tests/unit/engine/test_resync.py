@@ -69,6 +69,14 @@ def test_it_comes_again_and_again(leaf):
         assert leaf.work() == []
 
 
+def test_a_resync_that_takes_longer_than_the_interval_is_not_run_twice(leaf):
+    later(leaf)
+    claim = leaf.claim_one()
+    later(leaf, 2 * LATEST)
+    leaf.settle(claim)
+    assert leaf.claim() == []
+
+
 def test_a_degraded_resource_is_run_again_and_may_heal(leaf):
     leaf.on("leaf", lambda claim: Outcome(conditions=[Condition("Ready", "False", "Sick")]))
     later(leaf)

@@ -242,6 +242,14 @@ def test_a_composer_alone_composes_again_when_its_config_changes(world):
     assert world.work() == ["compose group/g"]
 
 
+def test_a_composer_that_works_too_only_works_again_when_its_config_changes(world):
+    world.composite("all", MAKE)
+    world.apply("all", "x")
+    world.work()
+    put_default(world, "all")
+    assert world.work() == ["work all/x"]
+
+
 @pytest.mark.parametrize(
     ("call", "error", "told"),
     [
