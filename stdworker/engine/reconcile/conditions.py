@@ -34,9 +34,15 @@ def text(conditions: Sequence[ConditionRecord]) -> str:
 
 
 def given(reported: Iterable[Condition], generation: int) -> Conditions:
-    """What a stage reported. `Synced` is the engine's own and not taken from handlers."""
+    """What a stage reported. `Synced` is the engine's own and not taken from handlers; no status but three is known."""
     found = [
-        ConditionRecord(c.type, c.status or "Unknown", c.reason, clean(c.message), generation)
+        ConditionRecord(
+            clean(c.type),
+            c.status if c.status in ("True", "False") else "Unknown",
+            clean(c.reason),
+            clean(c.message),
+            generation,
+        )
         for c in reported
         if c.type and c.type != "Synced"
     ]

@@ -100,6 +100,21 @@ def test_per_condition_type_the_later_stage_wins_and_a_rollup_keeps_what_work_sa
     assert reasons == {"A": "compose", "B": "work", "C": "rollup", "D": "rollup"}
 
 
+def test_a_condition_is_stored_with_one_of_three_statuses_and_bounded_texts(world):
+    world.leaf()
+    told = [Condition("Odd", "Maybe", "r" * 5_000, "m" * 5_000), Condition("Said", "False", "x\0y", "\0")]
+    world.on("leaf", lambda claim: Outcome(conditions=told))
+    world.apply("leaf", "a")
+    world.work()
+    odd, said = world.condition("leaf/a", "Odd"), world.condition("leaf/a", "Said")
+    assert (odd.status, len(odd.reason), len(odd.message)) == ("Unknown", 4_000, 4_000)
+    assert (said.status, said.reason, said.message) == (
+        "False",
+        "x\N{REPLACEMENT CHARACTER}y",
+        "\N{REPLACEMENT CHARACTER}",
+    )
+
+
 def test_a_composer_that_asks_for_it_composes_again_when_a_child_settles(world):
     world.leaf()
     world.kind("grow", PLAN, AGAIN)

@@ -168,6 +168,12 @@ def test_nothing_is_rolled_up_after_work_that_failed_for_good(summed):
     assert stand(summed) == FAILED
 
 
+def test_what_settled_while_the_work_failed_for_good_is_not_rolled_up_either(summed):
+    summed.settle(both_running(summed), error="no", terminal=True)
+    assert summed.work() == []
+    assert stand(summed) == FAILED
+
+
 @pytest.mark.parametrize("asked", ["config", "reconcile"])
 def test_what_someone_asks_for_while_the_work_fails_for_good_is_run(group, asked):
     running = both_running(group)
