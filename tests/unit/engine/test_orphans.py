@@ -9,6 +9,7 @@ from stdworker.engine.store.records import KindPolicy
 from stdworker.errors import Conflict, Terminal
 from stdworker.model.kind import KindVersion
 from stdworker.model.outcome import Condition, Outcome
+from tests.unit.engine.conftest import COMPOSE, WORK, reaction
 
 STORES = "both"
 
@@ -52,6 +53,18 @@ def test_a_dropped_child_is_orphaned_for_its_grace_and_then_deleted(orphan):
     assert not orphan.exists("leaf/a")
     assert orphan.phase("group/g") == "Ready"
     assert types(orphan, "leaf/a")[-4:] == ["OrphanExpired", "DeleteRequested", "PhaseChanged", "Deleted"]
+
+
+def test_what_becomes_of_an_orphan_has_its_owner_neither_compose_nor_roll_up_again(world):
+    world.leaf(orphan_grace_secs=GRACE)
+    again = [reaction(name, "childrenSettled", emits) for name, emits in (("replan", COMPOSE), ("sum", WORK))]
+    world.composite("group", *again)
+    world.group("g", ["leaf/a"], ["leaf/b"])
+    world.work()
+    world.group("g", ["leaf/b"])
+    assert world.work() == ["compose group/g", "rollup group/g"]
+    expire(world)
+    assert (world.exists("leaf/a"), world.work()) == (False, [])
 
 
 def test_an_orphan_that_is_emitted_again_is_adopted_as_it_was(orphan):
