@@ -12,7 +12,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -217,6 +217,17 @@ class ScriptedWorker:
 
 def echo(task: pb.StageTask, **result: Any) -> pb.StageComplete:
     return pb.StageComplete(lease_token=task.lease_token, claim_epoch=task.claim_epoch, stage=task.stage, **result)
+
+
+@pytest.fixture(scope="session")
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+@pytest.fixture(scope="module")
+async def one_loop(anyio_backend: str) -> AsyncIterator[None]:
+    """All tests of a module share a loop: grpc's poller trips over one that was closed a moment ago."""
+    yield  # noqa: PT022 - the loop lives as long as this
 
 
 @pytest.fixture

@@ -29,11 +29,6 @@ default_config: {settings: {greeting: hi}}
 
 
 @pytest.fixture
-def anyio_backend():
-    return "asyncio"
-
-
-@pytest.fixture
 def engine(serve, tmp_path):
     (tmp_path / "all.yaml").write_text(DOCUMENTS)
     return serve()

@@ -71,11 +71,6 @@ print('"values":[{"dependent_field":"/flowed","source_field":"/v"}]}]}')
 PROGRAMS = {"python": (PYTHON % sys.executable, "stream"), "node": (NODE, "oneshot"), "bash": (BASH, "stream")}
 
 
-@pytest.fixture
-def anyio_backend():
-    return "asyncio"
-
-
 def kind_file(kind, mode="oneshot", emits='"status"'):
     reaction = f'{{"name":"react","trigger":"specChange","emits":[{emits}]}}'
     settings = f'{{"v":{VALUE},"end":1}}'

@@ -27,11 +27,6 @@ MANIFEST = {
 }
 
 
-@pytest.fixture(scope="module")
-def anyio_backend():
-    return "asyncio"
-
-
 @pytest.fixture
 def disk(make_disk):
     return make_disk(DISK_MIB)

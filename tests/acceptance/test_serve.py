@@ -18,7 +18,7 @@ import stdworker
 from stdworker.model.task import Lease
 from stdworker.wire.generated import worker_pb2 as pb
 
-pytestmark = [pytest.mark.anyio, pytest.mark.slow]
+pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("one_loop"), pytest.mark.slow]
 
 HANG_SECONDS = 30
 MANIFEST = {
@@ -27,17 +27,6 @@ MANIFEST = {
     "spec_schema": {"type": "object"},
     "reactions": [{"name": "work", "trigger": "specChange", "emits": ["status", "conditions"]}],
 }
-
-
-@pytest.fixture(scope="module")
-def anyio_backend():
-    return "asyncio"
-
-
-@pytest.fixture(scope="module", autouse=True)
-async def one_loop(anyio_backend):
-    """All tests share a loop: grpc's poller trips over one that was closed a moment ago."""
-    yield  # noqa: PT022 - the loop lives as long as this
 
 
 def api(engine):

@@ -11,7 +11,13 @@ import pytest
 from stdworker.model.task import Lease
 from stdworker.wire.generated import worker_pb2 as pb
 
-pytestmark = [pytest.mark.anyio, pytest.mark.slow, pytest.mark.postgres, pytest.mark.xdist_group("postgres")]
+pytestmark = [
+    pytest.mark.anyio,
+    pytest.mark.usefixtures("one_loop"),
+    pytest.mark.slow,
+    pytest.mark.postgres,
+    pytest.mark.xdist_group("postgres"),
+]
 
 HANG_SECONDS = 60
 MANIFEST = {
@@ -19,17 +25,6 @@ MANIFEST = {
     "kind_version": 1,
     "reactions": [{"name": "work", "trigger": "specChange", "emits": ["status", "conditions"]}],
 }
-
-
-@pytest.fixture(scope="module")
-def anyio_backend():
-    return "asyncio"
-
-
-@pytest.fixture(scope="module", autouse=True)
-async def one_loop(anyio_backend):
-    """All tests share a loop: grpc's poller trips over one that was closed a moment ago."""
-    yield  # noqa: PT022 - the loop lives as long as this
 
 
 @pytest.fixture

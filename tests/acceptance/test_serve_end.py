@@ -18,7 +18,7 @@ from stdworker.engine.store.postgres import MIGRATION_LOCK
 from stdworker.wire.generated import worker_pb2 as pb
 from stdworker.wire.service import WorkerClient
 
-pytestmark = [pytest.mark.anyio, pytest.mark.slow]
+pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("one_loop"), pytest.mark.slow]
 
 BIN = Path(sys.executable).parent
 HANG_SECONDS = 30
@@ -29,17 +29,6 @@ MANIFEST = {
 }
 ADDRESSES = {"LISTEN_ADDR": "127.0.0.1:0", "BROKER_ADDR_LISTEN": "127.0.0.1:0"}
 FOR_EVER = "#!/bin/sh\necho running >&2\nexec sleep 600\n"
-
-
-@pytest.fixture(scope="module")
-def anyio_backend():
-    return "asyncio"
-
-
-@pytest.fixture(scope="module", autouse=True)
-async def one_loop(anyio_backend):
-    """All tests share a loop: grpc's poller trips over one that was closed a moment ago."""
-    yield  # noqa: PT022 - the loop lives as long as this
 
 
 @pytest.fixture

@@ -21,24 +21,13 @@ from stdworker.model.task import Lease
 from stdworker.testing import invariants
 from stdworker.wire.generated import worker_pb2 as pb
 
-pytestmark = [pytest.mark.anyio, pytest.mark.slow]
+pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("one_loop"), pytest.mark.slow]
 
 HANG_SECONDS = 30
 POLL_SECONDS = 0.05
 DECADES = "900000h"  # the dumps' clock stood still in 2023
 DUMPS = Path(__file__).parent / "upgrades"
 VERSIONS = ("0001", "0003", "0010")
-
-
-@pytest.fixture(scope="module")
-def anyio_backend():
-    return "asyncio"
-
-
-@pytest.fixture(scope="module", autouse=True)
-async def one_loop(anyio_backend):
-    """All tests share a loop: grpc's poller trips over one that was closed a moment ago."""
-    yield  # noqa: PT022 - the loop lives as long as this
 
 
 @pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])

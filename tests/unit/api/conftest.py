@@ -23,11 +23,6 @@ MANIFEST = {
 
 
 @pytest.fixture
-def anyio_backend() -> str:
-    return "asyncio"
-
-
-@pytest.fixture
 async def engine(sqlite_url) -> AsyncIterator[Engine]:
     opened = await Engine.open(sqlite_url)
     running = asyncio.create_task(opened.run())

@@ -24,11 +24,6 @@ MARK = "LC_STDWORKER_TEST"  # a name that the allow-list passes on to every prog
 
 
 @pytest.fixture
-def anyio_backend() -> str:
-    return "asyncio"
-
-
-@pytest.fixture
 async def mark(until, leaves_nothing) -> AsyncIterator[str]:
     """Every program of the test has this in its environment; at the end nobody may have it."""
     mark = uuid.uuid4().hex

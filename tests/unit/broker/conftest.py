@@ -28,17 +28,6 @@ HANG_SECONDS = 20  # what a test waits for before it calls the other side hung
 LEAF = KindVersion("leaf", 1)
 
 
-@pytest.fixture(scope="module")
-def anyio_backend() -> str:
-    return "asyncio"
-
-
-@pytest.fixture(scope="module", autouse=True)
-async def one_loop(anyio_backend: str) -> AsyncIterator[None]:
-    """All tests of a module share a loop: grpc's poller trips over one that was closed a moment ago."""
-    yield  # noqa: PT022 - the loop lives as long as this
-
-
 class FakeEngine:
     """The broker's verbs over a dictionary. `failing` makes the verbs of those names fail like a store that is away.
 
@@ -225,7 +214,7 @@ class Scene:
 
 
 @pytest.fixture
-async def scene(tmp_path: Any, scripted_worker: Any) -> AsyncIterator[Scene]:
+async def scene(one_loop: None, tmp_path: Any, scripted_worker: Any) -> AsyncIterator[Scene]:
     engine, clock = FakeEngine(), Clock()
     broker = Broker(engine, reconnect_seconds=5, liveness_seconds=15, role="all", clock=clock)  # type: ignore[arg-type]
     server = GrpcServer(broker)

@@ -16,11 +16,6 @@ pytestmark = pytest.mark.anyio
 
 
 @pytest.fixture
-def anyio_backend() -> str:
-    return "asyncio"
-
-
-@pytest.fixture
 async def port(monkeypatch):
     """Of a site that waits shortly for the head of a request."""
     monkeypatch.setattr(server, "HEAD_SECONDS", 0.05)

@@ -16,11 +16,6 @@ PATH = os.environ["PATH"]
 
 
 @pytest.fixture
-def anyio_backend() -> str:
-    return "asyncio"
-
-
-@pytest.fixture
 async def start(leaves_nothing) -> AsyncIterator[Callable[..., Process]]:
     """Start a bash script; what is left at the end of the test is killed."""
     started: list[Process] = []
