@@ -9,10 +9,10 @@ from fastapi import APIRouter, Path, Query, Request
 from msgspec import UNSET, Raw
 from starlette.responses import Response
 
-from stdworker.engine.api import bodies, declarations, etags, examples, queries
+from stdworker.engine.api import bodies, declarations, etags, examples
 from stdworker.engine.api.context import Actor, InEngine, KindPath, answer, paged
 from stdworker.engine.api.openapi import APPLIED, PAGED, TAGGED, documented
-from stdworker.engine.api.queries import DeleteQuery, KindsQuery, PublishQuery, SchemaQuery
+from stdworker.engine.api.queries import DeleteQuery, KindsQuery, PublishQuery, SchemaQuery, kind_cursor
 from stdworker.engine.api.shapes.common import Deleted
 from stdworker.engine.api.shapes.kinds import Kinds, KindSchema, KindView, Manifests, PolicyBody, PolicyView, published
 from stdworker.engine.store.records import KindPolicy, KindRecord
@@ -38,7 +38,7 @@ async def list_kinds(engine: InEngine, query: Annotated[KindsQuery, Query()]) ->
 
 async def _after(engine: InEngine, cursor: str | None) -> list[KindRecord]:
     """What is published, in order, from a cursor on."""
-    last = queries.pair("cursor", cursor) if cursor is not None else KindVersion("", 0)
+    last = kind_cursor(cursor) if cursor is not None else KindVersion("", 0)
     return sorted((record for record in await engine.kinds() if record.pair > last), key=lambda record: record.pair)
 
 

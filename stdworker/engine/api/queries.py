@@ -108,7 +108,7 @@ class SelfQuery(Strict):
     def filter(self) -> ResourceFilter:
         return ResourceFilter(
             kinds=self.kind,
-            pairs=[pair("kv", text) for text in self.kv],
+            pairs=[_pair(text) for text in self.kv],
             phases=self.phase,
             name=self.name,
             labels=_labels(self.label),
@@ -215,11 +215,18 @@ def _ms(instant: str | None) -> int | None:
     return None if instant is None else int(datetime.fromisoformat(instant).timestamp() * 1000)
 
 
-def pair(parameter: str, text: str) -> KindVersion:
-    """A kind version as such a parameter has it. Raises Invalid."""
+def kind_cursor(text: str) -> KindVersion:
+    """The kind version that a page ended with. Raises Invalid."""
+    try:
+        return _pair(text)
+    except Invalid:
+        raise _bad("cursor", f"{text!r} is not a cursor of this list", "bad_cursor") from None
+
+
+def _pair(text: str) -> KindVersion:
     if found := _PAIR.fullmatch(text):
         return KindVersion(found[1], int(found[2]))
-    raise _bad(parameter, f"{text!r} is not of the form kind/v2")
+    raise _bad("kv", f"{text!r} is not of the form kind/v2")
 
 
 def _ref(text: str) -> Ref:
@@ -243,6 +250,6 @@ def _label(text: str) -> tuple[str, str]:
     raise _bad("label", f"{text!r} is not of the form key:value")
 
 
-def _bad(parameter: str, told: str) -> Invalid:
+def _bad(parameter: str, told: str, code: str = "bad_parameter") -> Invalid:
     place = f"query/{parameter}"
-    return Invalid(f"{place}: {told}", [(place, told)], code="bad_parameter")
+    return Invalid(f"{place}: {told}", [(place, told)], code=code)

@@ -81,7 +81,7 @@ async def test_a_nul_finds_nothing_on_any_store(api, path, place):
         ("/resources?label=a", 422, "query/label"),
         ("/resources?label=a:b&label=a:c", 422, "query/label"),
         ("/resources?cursor=x", 400, "query/cursor"),
-        ("/kinds?cursor=x", 422, "query/cursor"),
+        ("/kinds?cursor=x", 400, "query/cursor"),
         ("/resources/leaf/a/wait?timeout=30", 422, "query/timeout"),
     ],
 )
