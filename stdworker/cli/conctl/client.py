@@ -154,7 +154,7 @@ class Client:
         try:
             response = http.request(method, API + path, params=query, content=body, headers=headers, timeout=timeout)
         except httpx.TimeoutException:
-            raise Failed(f"no answer from {without_user(self.connection.server)} within {limit:g} s") from None
+            raise self.late(limit) from None
         except UnicodeEncodeError as error:
             raise Failed(f"{error.object!r} is not UTF-8") from None
         except (httpx.HTTPError, httpx.InvalidURL, UnicodeError, OSError) as error:
@@ -189,6 +189,9 @@ class Client:
         if problem is not None and str(problem.get("type", "")).endswith(":no_such_route"):
             told += f"\nIs {without_user(self.connection.server)} the address of an engine, and as new as this conctl?"
         return Failed(told, response.status_code, problem)
+
+    def late(self, seconds: float) -> Failed:
+        return Failed(f"no answer from {without_user(self.connection.server)} within {seconds:g} s")
 
     def unreachable(self, error: Exception) -> Failed:
         reason = " ".join(str(error).split()).rstrip(".") or type(error).__name__

@@ -48,7 +48,8 @@ class Watching:
             self._pauses.sleep()
 
     def _stream(self) -> Iterator[bytes]:
-        timeout = httpx.Timeout(CONNECT_SECONDS, read=SILENCE_SECONDS)
+        limit = self.client.connection.timeout_seconds
+        timeout = httpx.Timeout(limit, connect=min(limit, CONNECT_SECONDS))
         headers = {"last-event-id": self.last} if self.last else {}
         try:
             with self.client.http().stream(
@@ -57,7 +58,10 @@ class Watching:
                 if response.is_error:
                     response.read()
                     raise self.client.refused(response)
+                response.request.extensions["timeout"]["read"] = limit = SILENCE_SECONDS
                 yield from self._changes(response)
+        except httpx.ReadTimeout:
+            raise self.client.late(limit) from None
         except (httpx.HTTPError, httpx.InvalidURL, UnicodeError, OSError) as error:
             raise self.client.unreachable(error) from None
 

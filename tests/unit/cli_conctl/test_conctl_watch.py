@@ -1,6 +1,7 @@
 """`conctl watch`: what it reads, when it goes on, when it gives up."""
 
 import json
+import socket
 
 import httpx
 import pytest
@@ -25,6 +26,31 @@ CHANGE = {
 
 class Stopped(Exception):
     """Ends a watch that would go on for ever."""
+
+
+def test_an_engine_has_its_time_to_answer_and_a_stream_longer_to_say_something():
+    limits = []
+
+    def answer(request):
+        def stream():
+            limits.append(request.extensions["timeout"]["read"])
+            yield b"id: 1\n\n"
+            raise Stopped
+
+        limits.append(request.extensions["timeout"]["read"])
+        return httpx.Response(200, content=stream())
+
+    engine = httpx.Client(transport=httpx.MockTransport(answer), base_url="http://engine")
+    with pytest.raises(Stopped):
+        next(Watching(Client(Connection(timeout_seconds=2.0), engine), "/watch", {}).events())
+    assert limits == [2.0, watch.SILENCE_SECONDS]
+
+
+def test_an_engine_that_takes_a_connection_and_never_answers_is_given_up_in_time(conctl):
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        server = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        done = conctl("--server", server, "watch", "--timeout", "50ms")
+    assert (done.exit_code, done.stderr) == (1, f"Error: no answer from {server} within 0.05 s\n")
 
 
 @pytest.fixture
