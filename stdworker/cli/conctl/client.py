@@ -191,7 +191,7 @@ class Client:
         return Failed(told, response.status_code, problem)
 
     def late(self, seconds: float) -> Failed:
-        return Failed(f"no answer from {without_user(self.connection.server)} within {seconds:g} s")
+        return Failed(f"no answer from {without_user(self.connection.server)} within {round(seconds, 2):g} s")
 
     def unreachable(self, error: Exception) -> Failed:
         reason = " ".join(str(error).split()).rstrip(".") or type(error).__name__

@@ -61,8 +61,9 @@ def _wait_for(client: Client, name: str, condition: str, deadline: float, progre
         left = max(deadline - time.monotonic(), 0.0)
         seconds = min(left, LOOK_SECONDS if progress.live else ASKED_SECONDS_MAX) if client.is_reached else 0.0
         query = {"for": condition, "timeout": f"{seconds:.3f}s"}
+        limit = seconds + GRACE_SECONDS if client.is_reached else min(left, GRACE_SECONDS)
         try:
-            client.call("GET", f"{path_of(RESOURCE, name)}/wait", query=query, timeout_seconds=seconds + GRACE_SECONDS)
+            client.call("GET", f"{path_of(RESOURCE, name)}/wait", query=query, timeout_seconds=limit)
             return
         except Failed as error:
             if error.status != TIMED_OUT:

@@ -1,5 +1,6 @@
 """`conctl wait` when the engine is away for a while."""
 
+import socket
 from types import SimpleNamespace
 
 import httpx
@@ -87,3 +88,11 @@ def test_of_more_than_a_graph_shows_only_the_first_are_counted():
     below = [{"ref": f"leaf/{number}", "phase": "Ready", "is_ready": True, "message": ""} for number in range(2)]
     assert wait.summary([top, *below]) == "stack/a Reconciling, 2 of 2 Ready"
     assert wait.summary([top, *below], is_cut=True) == "stack/a Reconciling, 2 of the first 2 Ready"
+
+
+def test_an_engine_that_never_answers_is_waited_for_no_longer_than_asked(conctl):
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        server = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        done = conctl("--server", server, "wait", "leaf/a", "--timeout", "200ms")
+    assert done.exit_code == 1
+    assert f"no answer from {server} within 0." in done.stderr
