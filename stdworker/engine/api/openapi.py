@@ -39,6 +39,7 @@ pointer. What answers GET answers HEAD. Lists are paged by the opaque `X-Next-Cu
 """
 
 _COMPONENTS = "#/components/schemas/"
+WITHOUT_NUL = r"^[^\x00]*$"
 _MODULES = (
     common, configs, events, explanation, history, kinds, lines, members, operations, problems, reactors, relations,
     resources,
@@ -166,6 +167,14 @@ def document(app: FastAPI) -> dict[str, Any]:
     return app.openapi_schema
 
 
+def _forbid_nul(schema: dict[str, Any]) -> None:
+    """Of a parameter: what has a form of its own has none in it."""
+    if schema.get("type") == "string" and not {"pattern", "enum", "format"} & schema.keys():
+        schema["pattern"] = WITHOUT_NUL
+    for inner in [*schema.get("anyOf", ()), *([schema["items"]] if "items" in schema else ())]:
+        _forbid_nul(inner)
+
+
 def _refusal(status: int) -> dict[str, Any]:
     content = {MEDIA_TYPE: {"schema": _schema(Problem), "example": examples.problem(status)}}
     return {"description": _WHY[status], "content": content}
@@ -178,5 +187,8 @@ def _tidy(operation: dict[str, Any], refusals: Mapping[int, str]) -> None:
         problem = {MEDIA_TYPE: {"schema": _schema(Problem)}}
         operation["responses"]["422"] = {"description": _WHY[422], "content": problem}
     _show(operation["responses"])
+    for parameter in operation.get("parameters", ()):
+        if parameter["in"] != "header":
+            _forbid_nul(parameter["schema"])
     for status, name in refusals.items():
         operation["responses"].setdefault(str(status), {"$ref": f"#/components/responses/{name}"})

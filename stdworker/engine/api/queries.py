@@ -36,7 +36,7 @@ Version = Annotated[int | None, Field(ge=1, le=VERSION_MAX)]
 _VERSION = "[1-9][0-9]{0,3}|[12][0-9]{4}|3[01][0-9]{3}|32[0-6][0-9]{2}|327[0-5][0-9]|3276[0-7]"  # 1 to VERSION_MAX
 _PAIR = re.compile(f"({KIND.pattern})/v?({_VERSION})")
 _OWNER = re.compile(f"({KIND.pattern})/({RESOURCE_NAME.pattern})")
-_LABEL = re.compile(r"([^:]+):([\s\S]*)")
+_LABEL = re.compile(r"([^:\x00]+):([^\x00]*)")
 
 
 def _formed(form: re.Pattern[str]) -> Any:

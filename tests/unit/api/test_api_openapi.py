@@ -217,3 +217,12 @@ async def test_what_is_refused_for_its_headers_is_documented(api, leaf, document
     operation = document["paths"]["/api/v1" + path.replace("leaf/a", "{kind}/{name}")][method.lower()]
     assert answer.status_code in (400, 415)
     assert str(answer.status_code) in operation["responses"]
+
+
+async def test_no_parameter_is_documented_to_take_a_nul(document):
+    found = [parameter for _, _, operation in operations(document) for parameter in operation.get("parameters", ())]
+    components = {"components": document["components"]}
+    told = [(p["name"], p["schema"] | components) for p in found if p["in"] != "header"]
+    texts = ("a\0b", "a:\0", ["a\0b"], ["a:\0"])
+    takes = [name for name, schema in told if any(map(jsonschema.Draft202012Validator(schema).is_valid, texts))]
+    assert takes == []
