@@ -53,6 +53,7 @@ def decide(uow: UnitOfWork, documents: Sequence[ApplyDocument]) -> list[tuple[st
         uow.create(list(fresh.values()))
     for ref, given in labels.items():
         uow.relabel(uow.by_ref[ref], given)
+        schedule.relabelled(uow, uow.by_ref[ref])
     for node in fresh.values():
         uow.audit(node, "Created")
         uow.request(node, schedule.SPEC)

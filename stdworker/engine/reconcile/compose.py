@@ -87,6 +87,7 @@ def _update(uow: UnitOfWork, node: Node, child: Wanted) -> bool:
     if json.loads(node.labels) != child.labels:
         uow.relabel(node, child.labels)
         uow.event(node, "LabelsChanged")
+        schedule.relabelled(uow, node)
     same = equal(RawJson((node.composed_spec or "{}").encode()), child.spec.encode())
     flipped, reconfigured = node.kind_version != child.pair.version, node.provider_config != child.config
     uow.refer(node, child.config)

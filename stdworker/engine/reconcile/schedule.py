@@ -17,6 +17,7 @@ SPEC, CONFIG, RESYNC, DESCENDANTS, RECONCILED, CHILDREN, REMOVAL = 1, 2, 4, 8, 1
 _FROM_BELOW = DESCENDANTS | CHILDREN
 
 FROZEN = "the resource is frozen"
+NO_CHILDREN = "NoChildren"
 
 # `done`: stages of a run that succeeded.
 COMPOSED, WORKED, ROLLED = 1, 2, 4
@@ -202,6 +203,12 @@ def compose_again(uow: UnitOfWork, owner: Node) -> None:
     owner.due |= state.COMPOSE_DUE
     uow.touch(owner)
     uow.request(owner, CHILDREN)
+
+
+def relabelled(uow: UnitOfWork, node: Node) -> None:
+    """A composite that stopped because it would lose all its children may have the label now that lets them go."""
+    if state.is_stopped(node) and node.failure_reason == NO_CHILDREN:
+        uow.request(node, CONFIG | CHILDREN)
 
 
 def is_idle(uow: UnitOfWork, resource_id: int) -> bool:

@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from stdworker.engine.reconcile import configs, documents, labels, state
+from stdworker.engine.reconcile import configs, documents, labels, schedule, state
 from stdworker.engine.reconcile.rejected import Rejected
 from stdworker.engine.reconcile.unit import UnitOfWork
 from stdworker.engine.store.rows import Node
@@ -216,7 +216,7 @@ def guard_against_emptiness(uow: UnitOfWork, owner: Node, owned: dict[Ref, Node]
     if json.loads(owner.labels).get(ALLOW_EMPTY) == "true" or _says_empty(outcome.status):
         return
     told = f"the composer emitted no children while {owner.ref} owns {losing}"
-    raise Rejected("NoChildren", [f"{told}; the label {ALLOW_EMPTY}=true or its allow_empty would let them go"])
+    raise Rejected(schedule.NO_CHILDREN, [f"{told}; the label {ALLOW_EMPTY}=true or its allow_empty would let them go"])
 
 
 def _says_empty(status: object) -> bool:

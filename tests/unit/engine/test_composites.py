@@ -160,6 +160,37 @@ def test_a_label_lets_a_composer_emit_nothing(world):
     assert world.phase("group/g") == "Ready"
 
 
+def test_a_composer_that_was_stopped_goes_on_when_its_resource_gets_the_label(world):
+    world.leaf()
+    world.composite()
+    world.group("g", ["leaf/a"])
+    world.work()
+    world.group("g")
+    world.work()
+    world.apply("group", "g", labels={"converge.sh/allow-empty": "true"})
+    assert world.work() == ["compose group/g"]
+    assert (world.exists("leaf/a"), world.phase("group/g"), world.get("group/g").generation) == (False, "Ready", 2)
+
+
+def test_a_composer_goes_on_when_its_owner_gives_its_resource_the_label(world):
+    world.leaf()
+    world.composite()
+    world.composite("tower")
+    labels, spec = {}, {"children": [["leaf/a"]]}
+    child = lambda claim: Outcome(children=[ChildSpec("group", 1, "g", dict(spec), labels=dict(labels))])  # noqa: E731
+    world.on("tower", child, Stage.COMPOSE)
+    world.apply("tower", "t")
+    world.work()
+    spec["children"] = []
+    world.again("tower/t")
+    world.work()
+    assert world.get("group/g").failure_reason == "NoChildren"
+    labels["converge.sh/allow-empty"] = "true"
+    world.again("tower/t")
+    world.work()
+    assert (world.exists("leaf/a"), world.phase("tower/t")) == (False, "Ready")
+
+
 @pytest.mark.parametrize("said", [{"allow_empty": True}, {"status": {"allow_empty": True}}])
 def test_a_composer_that_means_it_may_emit_nothing(world, said):
     world.leaf()
