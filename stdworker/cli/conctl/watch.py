@@ -29,6 +29,8 @@ class Watching:
     query: Mapping[str, Any]
     last: str = ""
     """The id after which to resume; "" before the first."""
+    _told: str = field(default="", init=False)
+    """Why the stream broke off, as it was told; "" once it goes on."""
     _pauses: Pauses = field(default_factory=Pauses, init=False)
 
     def events(self) -> Iterator[bytes]:
@@ -44,7 +46,9 @@ class Watching:
                 reason = error.message.splitlines()[0]
             if time.monotonic() - began >= STEADY_SECONDS:
                 self._pauses.reset()
-            click.echo(f"({plain(reason)}; watching goes on after event {self.last})", err=True)
+            if reason != self._told:
+                click.echo(f"({plain(reason)}; watching goes on after event {self.last})", err=True)
+                self._told = reason
             self._pauses.sleep()
 
     def _stream(self) -> Iterator[bytes]:
@@ -67,7 +71,7 @@ class Watching:
 
     def _changes(self, response: httpx.Response) -> Iterator[bytes]:
         for fields in blocks(response.iter_bytes()):
-            self.last = fields.get(b"id", self.last.encode()).decode()
+            self.last, self._told = fields.get(b"id", self.last.encode()).decode(), ""
             if fields.get(b"event") == b"end":
                 return
             if b"data" in fields:

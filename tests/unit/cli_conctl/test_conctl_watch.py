@@ -104,6 +104,20 @@ def test_it_goes_on_after_the_last_id_and_waits_longer_each_time_within_bounds(w
     assert pauses[0] <= 0.5 < pauses[-1] <= 10.0
 
 
+def test_an_outage_is_told_once_and_the_next_one_anew(watching, capsys):
+    one = httpx.Response(200, content=b"id: 5\n\n")
+    away = [httpx.ConnectError("refused") for _ in range(3)]
+    events, _, _ = watching(one, *away, httpx.Response(200, content=b"id: 6\n\n"), *away)
+    with pytest.raises(Stopped):
+        next(events)
+    assert capsys.readouterr().err.splitlines() == [
+        "(the stream ended; watching goes on after event 5)",
+        "(no engine answers at http://localhost:8080: refused; watching goes on after event 5)",
+        "(the stream ended; watching goes on after event 6)",
+        "(no engine answers at http://localhost:8080: refused; watching goes on after event 6)",
+    ]
+
+
 def test_an_engine_that_is_not_there_at_first_is_an_error(watching):
     events, _, pauses = watching(httpx.ConnectError("refused"))
     with pytest.raises(Failed, match="no engine answers"):
