@@ -78,7 +78,7 @@ class Applying:
             if not self.force or error.status != CONFLICT:
                 raise
             response = self.client.call("PUT", path, query={"force": "true"}, body=item.body)
-            forced = f" by force: {error.message}"
+            forced = f" by force: {explained(item, error.problem) if error.problem else error.message}"
         result = response.headers.get("x-apply-result", "configured")
         self.on_result(item, result, {}, f"{item.title} {done(item.type, result)}{forced}")
 

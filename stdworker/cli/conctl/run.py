@@ -10,7 +10,7 @@ import click
 
 from stdworker.cli.conctl import output
 from stdworker.cli.conctl.arguments import Session
-from stdworker.cli.conctl.client import Client, Failed
+from stdworker.cli.conctl.client import Client, Failed, explain
 from stdworker.cli.conctl.reconnecting import Patience
 from stdworker.errors import JsonError
 from stdworker.model.json_text import RawJson, check, dumps, join_members, loads, members
@@ -35,7 +35,17 @@ def ask(client: Client, path: str, verb: str, given: RawJson | None) -> RawJson:
     body = {"verb": RawJson(dumps(verb))}
     if given is not None:
         body["input"] = given
-    return RawJson(client.call("POST", f"{path}/ops", body=join_members(body), again=False).content)
+    try:
+        return RawJson(client.call("POST", f"{path}/ops", body=join_members(body), again=False).content)
+    except Failed as error:
+        if error.problem is None:
+            raise
+        told = explain(error.problem["detail"], error.problem["errors"], _place)
+        raise Failed(told, error.status, error.problem) from None
+
+
+def _place(location: str) -> str:
+    return location.replace("body/input", "--input", 1)
 
 
 def await_end(client: Client, path: str, operation: RawJson) -> RawJson:

@@ -72,6 +72,17 @@ def test_a_kind_is_called_so_whatever_is_done_with_it(conctl, tmp_path):
     assert conctl("delete", "manifest", "word").stdout == "kind word@1 deleted\n"
 
 
+def test_what_a_forced_kind_breaks_is_told_by_its_line(conctl, tmp_path):
+    file = tmp_path / "forced.yaml"
+    schema = "spec_schema:\n  properties:\n    n: {}\n"
+    file.write_text(f"kind: forced\nkind_version: 1\n{REACTIONS.replace('spec_schema: {}', schema)}")
+    conctl("apply", "-f", str(file))
+    file.write_text(file.read_text().replace("n: {}", "n: {type: number}"))
+    told = conctl("apply", "--force", "-f", str(file)).stdout
+    assert told.startswith("kind forced@1 published by force: ")
+    assert f"\n  {file}:5 /spec_schema/properties/n" in told
+
+
 def test_apply_goes_on_after_a_failure_and_ends_with_1(conctl):
     done = apply(conctl, leaf("wrong", size="big") + "---\n" + leaf("right"))
     assert done.exit_code == 1

@@ -56,7 +56,7 @@ def test_an_operation_that_does_not_end_in_time_is_told(oven):
     ("words", "status", "told"),
     [
         (("oven/o", "burn"), 1, "no operation 'burn' (it has bake)"),
-        (("oven/o", "bake", "--input", "5"), 1, "body/input: 5 is not of type"),
+        (("oven/o", "bake", "--input", "5"), 1, "  --input: 5 is not of type"),
         (("oven/o", "bake", "--input", "{"), 2, "it is not JSON"),
         (("oven/o", "bake", "--input", "@/nowhere"), 2, "/nowhere: No such file"),
         (("oven", "bake"), 2, "is not a resource's KIND/NAME"),
