@@ -52,7 +52,9 @@ async def test_a_death_at_the_deadline_is_ours(provide):
 
 @pytest.mark.parametrize("mode", ["oneshot", "stream"])
 async def test_a_task_that_a_worker_ends_at_its_deadline_still_tells_what_stderr_said(provide, mode):
-    program = await provide(**bash("read -r _; echo waiting for the lock >&2; sleep 1000"), mode=mode)
+    program = await provide(
+        **bash("read -r _; echo waiting for the lock >&2; sleep 1000"), mode=mode, grace_seconds=0.1
+    )
 
     failure = (await dispatch.run(program.provider, program.request(seconds=2))).failure
 
@@ -101,7 +103,7 @@ async def test_a_kill_for_lack_of_memory_is_told_from_other_kills(provide, memor
 
 
 async def test_a_stream_program_that_somebody_kills_says_so_to_the_request_that_it_held(provide, runtime, until):
-    program = await provide(**bash("read -r _; echo got >&2; sleep 1000; true"), mode="stream")
+    program = await provide(**bash("read -r _; echo got >&2; sleep 1000; true"), mode="stream", grace_seconds=0.1)
     running = asyncio.create_task(program.run())
     await until(lambda: runtime.processes)
     (process,) = runtime.processes

@@ -627,7 +627,7 @@ async def test_descendants_of_a_persistent_program_end_with_it(provide, alive, u
 async def test_a_program_that_closes_its_stdin_is_ended_and_its_request_never_waits_for_good(provide, monkeypatch):
     monkeypatch.setattr(stream, "HALF_CLOSED_SECONDS", 0.05)
     deaf = "import os, signal; os.close(0); os.write(1, b'{\"ready\":false}\\n'); signal.pause()"
-    program = await provide(mode="stream", command=sys.executable, args=["-S", "-c", deaf])
+    program = await provide(mode="stream", command=sys.executable, args=["-S", "-c", deaf], grace_seconds=0.1)
     await ready_is_told(program)
 
     told = await failure(program.run())
