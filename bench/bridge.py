@@ -31,7 +31,7 @@ IN_FLIGHT = 32
 ONESHOT_PARALLEL = 16
 TURNS = 3
 LARGE_ANSWERS = {"small": 1, "full": 20}
-SIZES = {"small": (2_000, 64), "full": (200_000, 1_600)}  # round trips, spawns
+SIZES = {"small": (500, 16), "full": (200_000, 1_600)}  # round trips, spawns
 
 KIND = KindVersion("bench")
 ANSWER = r"""

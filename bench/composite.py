@@ -15,7 +15,7 @@ from stdworker.testing.postgres import PostgresServer
 NAME = "composite"
 BUDGET = "10,000 children with edges and flowing values, apply → all Ready ≤ 5 s, on both stores"
 
-CHILDREN = {"small": 200, "full": 10_000}
+CHILDREN = {"small": 50, "full": 10_000}
 ROUNDS = {"small": 1, "full": 3}
 WAIT_SECONDS = 20
 TIMED_OUT = 408

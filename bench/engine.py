@@ -22,8 +22,8 @@ from stdworker.model.resource import Ref
 NAME = "engine"
 BUDGET = "apply ≥ 15,000/s; claim + settle ≤ 40 µs of CPU a task (SQLite); 10,000 children with edges and flows ≤ 5 s"
 
-RESOURCES = {"small": 2_000, "full": 20_000}
-CHILDREN = {"small": 500, "full": 10_000}
+RESOURCES = {"small": 400, "full": 20_000}
+CHILDREN = {"small": 50, "full": 10_000}
 CHUNK = 1_000
 IN_FLIGHT = 400
 BATCH = 100

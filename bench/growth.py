@@ -14,7 +14,7 @@ NAME = "growth"
 BUDGET = "rate with many resources ÷ rate with few ≥ 0.8; memory grows < 200 MiB; idle CPU < 1 % of a core"
 
 TOTALS = {"small": (1_000, 2_000), "full": (10_000, 100_000)}
-IDLE_SECONDS = {"small": 2, "full": 30}
+IDLE_SECONDS = {"small": 1, "full": 30}
 ROUNDS = {"small": 1, "full": 3}
 READS = {"small": 3, "full": 20}
 CHUNK = 10_000

@@ -13,7 +13,7 @@ from stdworker.engine.store.declarations import BindingDeclaration
 NAME = "reacting"
 BUDGET = "CPU of claim + settle with a reactor that watches something else ÷ without any ≤ 1.1"
 
-RESOURCES = {"small": 1_000, "full": 20_000}
+RESOURCES = {"small": 200, "full": 20_000}
 ROUNDS = {"small": 1, "full": 5}
 SCENES = {"nothing": "", "another kind": "group", "each resource": "leaf"}
 _REACTOR = {

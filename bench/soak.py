@@ -15,7 +15,7 @@ GROWTH_MIB_MAX = 4.0
 IN_FLIGHT = 32
 ONESHOT_PARALLEL = 16
 ROUNDS = 10  # the first one warms up
-SIZES = {"small": (2_000, 60), "full": (1_000_000, 5_000)}  # requests, one-shot programs
+SIZES = {"small": (500, 20), "full": (1_000_000, 5_000)}  # requests, one-shot programs
 
 PERSISTENT = {"mode": "stream", "command": sys.executable, "args": ["-S", "-c", ANSWER], "concurrency": IN_FLIGHT}
 ONESHOT = {"command": "sh", "args": ["-c", 'read -r line; echo noise >&2; echo \'{"status":{"ok":true}}\'']}

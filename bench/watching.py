@@ -16,7 +16,7 @@ from bench.processes import System, system
 NAME = "watching"
 BUDGET = "CPU of the engine from apply to Ready with watchers of other things ÷ without ≤ 1.5"
 
-RESOURCES = {"small": 2_000, "full": 10_000}
+RESOURCES = {"small": 400, "full": 10_000}
 ROUNDS = {"small": 1, "full": 3}
 WATCHERS = 16
 SCENES = {"nobody": "", f"{WATCHERS} of another kind": "?kind=other", "one of everything": "?"}

@@ -17,9 +17,9 @@ BUDGET = (
     "one apply → Ready p50 ≤ 10 ms, p99 ≤ 30 ms; bulk apply ≥ 15,000/s"
 )
 
-RESOURCES = {"small": 1_000, "full": 10_000}
-ONESHOT_RESOURCES = {"small": 64, "full": 1_600}
-LATENCIES = {"small": 30, "full": 500}
+RESOURCES = {"small": 200, "full": 10_000}
+ONESHOT_RESOURCES = {"small": 16, "full": 1_600}
+LATENCIES = {"small": 10, "full": 500}
 ROUNDS = {"small": 1, "full": 5}
 
 PYTHON_LOOP = """
