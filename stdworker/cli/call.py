@@ -8,11 +8,10 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 import click
-from jsonschema import Draft202012Validator, ValidationError
 
 from stdworker.bridge import BridgeResult, BridgeRuntime
 from stdworker.bridge.launch import MODES
@@ -28,6 +27,9 @@ from stdworker.model.json_text import RawJson, escape_token, join_members
 from stdworker.model.kind import Stage, Transition
 from stdworker.model.resource import Operation, Resource
 from stdworker.model.task import ReactionRequest
+
+if TYPE_CHECKING:
+    from jsonschema import ValidationError
 
 NIL_UID = str(UUID(int=0))
 REPEAT_MAX = 1_000_000
@@ -104,6 +106,8 @@ def _warn_of_schema(program: GivenProgram, part: str, document: RawJson | None) 
 
 
 def _violations(schema: Mapping[str, Any], document: RawJson) -> list[ValidationError]:
+    from jsonschema import Draft202012Validator
+
     try:
         return list(islice(Draft202012Validator(schema).iter_errors(document.value()), VIOLATIONS_SHOWN_MAX))
     except RecursionError:  # a schema that refers to itself without end judges nothing

@@ -5,13 +5,10 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
-from collections.abc import Iterator
 from importlib import import_module
 from typing import Any
 
 import click
-from prometheus_client.core import GaugeMetricFamily, Metric
-from prometheus_client.registry import Collector
 
 import stdworker
 from stdworker.cli.collector import spare_the_collector, uncollected
@@ -84,19 +81,6 @@ class Commands(CommandLine):
         self.commands.update(ours)
 
 
-class PluginMetrics(Collector):
-    """How much is wrong with each plugin."""
-
-    def __init__(self, plugins: Plugins) -> None:
-        self._plugins = plugins
-
-    def collect(self) -> Iterator[Metric]:
-        errors = GaugeMetricFamily("stdworker_plugin_errors", "What is wrong with a plugin.", labels=("plugin",))
-        for plugin in self._plugins:
-            errors.add_metric((plugin.name,), len(plugin.errors))
-        yield errors
-
-
 def _import_command(name: str) -> click.Command:
     try:
         with uncollected():
@@ -151,6 +135,7 @@ def run(**options: str | None) -> None:
 
 
 async def _serve(registry: Registry, settings: WorkerSettings, plugins: Plugins) -> int:
+    from stdworker.cli.plugin_metrics import PluginMetrics
     from stdworker.worker import WorkerOptions, serve
 
     stop = asyncio.Event()

@@ -7,21 +7,13 @@ import binascii
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
-
-from jsonschema import Draft202012Validator, SchemaError
-from referencing import Registry, Resource
-from referencing.exceptions import Unresolvable
-from referencing.jsonschema import DRAFT202012
+from typing import Any
 
 from stdworker.errors import ConfigError, ManifestError
 from stdworker.model.documents import Document, parse_documents
-from stdworker.model.json_text import RawJson, dumps, escape_token, members
+from stdworker.model.json_text import RawJson, dumps, members
 from stdworker.model.kind import KindVersion
 from stdworker.model.manifest import Manifest
-
-if TYPE_CHECKING:
-    from referencing._core import Resolver
 
 __all__ = ["KIND_FILE", "PREFIX", "KindFile"]
 
@@ -29,8 +21,6 @@ PREFIX = "stdworker-kind-"  # of programs that are kinds by their name
 KIND_FILE = re.compile(r"(?P<pair>.+)\.kind\.(?:json|yaml|yml|toml)")
 _LAUNCH = ("default_config", "default_bundle")
 _IGNORED = ("$schema", "type", "labels")
-_REFERENCES = ("$ref", "$dynamicRef")
-_VALUES = ("const", "enum", "default", "examples")  # of a schema, whose members are no schemas
 _SCHEMAS = ("spec_schema", "status_schema", "config_schema")
 
 
@@ -87,43 +77,12 @@ def _manifest_violations(manifest: Mapping[str, Any]) -> Iterator[tuple[str, str
     except ManifestError as error:
         yield from error.violations
         return
+    from stdworker.model.schema_rules import schema_violations  # loads jsonschema: a quarter of a command's start
+
     for name in _SCHEMAS:
-        yield from _schema_violations(f"/{name}", manifest.get(name))
+        yield from schema_violations(f"/{name}", manifest.get(name))
     for index, reaction in enumerate(manifest["reactions"]):
-        yield from _schema_violations(f"/reactions/{index}/input_schema", reaction.get("input_schema"))
-
-
-def _schema_violations(path: str, schema: Any) -> Iterator[tuple[str, str]]:
-    if schema is None:
-        return
-    try:
-        Draft202012Validator.check_schema(schema)
-    except SchemaError as error:
-        inner = "".join(f"/{token}" for token in error.absolute_path)
-        yield f"{path}{inner}", f"not JSON Schema: {error.message}"
-        return
-    root: Resource[Any] = DRAFT202012.create_resource(schema)
-    yield from _lost_references(path, schema, Registry().with_resource("", root).resolver_with_root(root))
-
-
-def _lost_references(path: str, schema: Any, resolver: Resolver[Any]) -> Iterator[tuple[str, str]]:
-    """References that the engine refuses: they lead to nothing, or out of the schema."""
-    if isinstance(schema, Mapping) and isinstance(schema.get("$id"), str):
-        resolver = resolver.in_subresource(DRAFT202012.create_resource(schema))
-    inner = schema.items() if isinstance(schema, Mapping) else enumerate(schema) if isinstance(schema, list) else ()
-    for key, value in inner:
-        if key in _REFERENCES and isinstance(value, str) and not _leads_somewhere(value, resolver):
-            yield f"{path}/{key}", f"{value!r} is nowhere in this schema"
-        elif key not in _VALUES:
-            yield from _lost_references(f"{path}/{escape_token(str(key))}", value, resolver)
-
-
-def _leads_somewhere(reference: str, resolver: Resolver[Any]) -> bool:
-    try:
-        resolver.lookup(reference)
-    except Unresolvable:
-        return False
-    return True
+        yield from schema_violations(f"/reactions/{index}/input_schema", reaction.get("input_schema"))
 
 
 def _config_violations(config: RawJson | None) -> Iterator[tuple[str, str]]:

@@ -11,15 +11,17 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import orjson
-from jsonschema import Draft202012Validator, ValidationError
 
 from stdworker import protocol_files
 from stdworker.errors import ManifestError
 from stdworker.model.json_text import escape_token
 from stdworker.model.kind import Emit, KindVersion, Stage, Trigger
+
+if TYPE_CHECKING:
+    from jsonschema import Draft202012Validator, ValidationError
 
 __all__ = ["Manifest", "Reaction"]
 
@@ -162,6 +164,8 @@ def _schema() -> dict[str, Any]:
 
 @cache
 def _validator() -> Draft202012Validator:
+    from jsonschema import Draft202012Validator
+
     return Draft202012Validator(_schema())
 
 
