@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import os
 import re
 import shutil
@@ -39,6 +40,12 @@ HANG_SECONDS = 60
 POLL_SECONDS = 0.005
 MEMORY_BYTES_MIN = 2 * 2**30
 READY = re.compile(r"ready: [\w ]+ on (\S+),(?: probes on \S+,)? (?:broker on (\S+)|no broker), store (\S+)")
+
+
+def pytest_collection_finish() -> None:
+    """All tests of the suite are in memory from now on: to look through them took a fifth of a second each time."""
+    gc.collect()
+    gc.freeze()
 
 
 class WatchedProcess:

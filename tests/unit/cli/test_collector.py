@@ -18,7 +18,6 @@ def collections():
     gc.callbacks.append(note)
     yield told
     gc.callbacks.remove(note)
-    gc.unfreeze()
 
 
 def test_nothing_is_collected_while_modules_are_loaded_and_afterwards_it_is(collections):
