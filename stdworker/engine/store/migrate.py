@@ -35,7 +35,7 @@ def upgrade(engine: sqlalchemy.Engine, explain: Callable[[BaseException], StoreE
 
 
 def _upgrade(engine: sqlalchemy.Engine, name: str) -> None:
-    newest, *older = _known()
+    newest, *older = _known(SCRIPTS)
     with engine.begin() as connection:
         current = MigrationContext.configure(connection).get_current_revision()
         if current == newest:
@@ -50,9 +50,9 @@ def _upgrade(engine: sqlalchemy.Engine, name: str) -> None:
 
 
 @functools.cache
-def _known() -> tuple[str, ...]:
-    """The revisions of this code, the newest first."""
-    return tuple(script.revision for script in ScriptDirectory(str(SCRIPTS)).walk_revisions())
+def _known(scripts: Path) -> tuple[str, ...]:
+    """The revisions in this folder, the newest first."""
+    return tuple(script.revision for script in ScriptDirectory(str(scripts)).walk_revisions())
 
 
 def _refuse_outgrown(connection: sqlalchemy.Connection, current: str, name: str, *, ours: str) -> None:
