@@ -12,7 +12,7 @@ from stdworker.cli.status import status
     [
         (conctl, ("list", "--limit", "x"), "'x' is not a whole number from 0 on"),
         (conctl, ("events", "leaf/a", "--limit", "-1"), "'-1' is not a whole number from 0 on"),
-        (conctl, ("history", "leaf/a", "--limit", "501"), "'501' is not a whole number from 1 to 500"),
+        (conctl, ("history", "leaf/a", "--limit", "-1"), "'-1' is not a whole number from 0 on"),
         (conctl, ("rollback", "leaf/a", "--to", "1.5"), "'1.5' is not a whole number from 1 on"),
         (conctl, ("get", "kind", "leaf", "--kind-version", "0"), "'0' is not a whole number from 1 to 32767"),
         (call, ("--repeat", "x", "cat"), "'x' is not a whole number from 1 to 1000000"),
