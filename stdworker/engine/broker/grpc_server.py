@@ -141,7 +141,7 @@ class GrpcServer:
 
     async def _write(self, session: Session, context: Context) -> None:
         """Write what waits until the session is closed and nothing does."""
-        while (message := await session.outbox.next()) is not None:
+        while (message := await self._told(session)) is not None:
             frame = message.SerializeToString()
             if len(frame) > MESSAGE_BYTES_MAX:
                 log.error("a frame of %d bytes for worker %s is too large to be sent", len(frame), session.worker)
@@ -149,6 +149,14 @@ class GrpcServer:
             if len(frame) < COMPRESS_BYTES:
                 context.disable_next_message_compression()
             await context.write(frame)
+
+    async def _told(self, session: Session) -> pb.WorkStreamServerMsg | None:
+        """What to tell next. That it can't be said is our own fault and logged, as no broken connection is."""
+        try:
+            return await session.outbox.next()
+        except Exception:
+            log.exception("what is to be told to worker %s can't be said, and its stream ends", session.worker)
+            raise
 
     async def _end(
         self, session: Session, context: Context, reading: asyncio.Task[None], writing: asyncio.Task[None]

@@ -8,6 +8,7 @@ import grpc
 import pytest
 from prometheus_client import REGISTRY
 
+from stdworker.engine.broker.outbox import Outbox
 from stdworker.model.kind import KindVersion
 from stdworker.model.task import Lease
 from stdworker.wire.generated import worker_pb2 as pb
@@ -300,6 +301,22 @@ async def test_a_task_that_can_not_be_encoded_fails_terminally_and_the_others_go
     assert task.work_req.resource.name == "good"
     (settlement,) = scene.engine.settled
     assert (settlement.terminal, settlement.reason) == (True, "Unsendable")
+
+
+async def test_a_stream_whose_frames_can_not_be_made_ends_and_the_log_says_why(scene, monkeypatch, caplog):
+    def broken(outbox):
+        raise ZeroDivisionError
+
+    worker = await scene.worker().subscribe()
+    scene.engine.queue("a")
+    await worker.task()
+    monkeypatch.setattr(Outbox, "_take_frame", broken)
+    scene.engine.queue("b")
+
+    await worker.ended()
+
+    assert "can't be said" in caplog.text
+    assert "ZeroDivisionError" in caplog.text
 
 
 async def test_large_tasks_travel_compressed_and_arrive_whole(scene):
