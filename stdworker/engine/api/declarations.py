@@ -31,8 +31,6 @@ ENVELOPE = ("type", "manifest_version", "$schema", "labels")  # what may stand b
 
 
 def resource(body: ResourceBody) -> ApplyDocument:
-    """Raises Invalid, as the others do."""
-    _check_names(kind=body.kind, name=body.name, provider_config_ref=body.provider_config_ref)
     return ApplyDocument(
         kind=body.kind,
         kind_version=body.kind_version,
@@ -44,7 +42,6 @@ def resource(body: ResourceBody) -> ApplyDocument:
 
 
 def config(body: ConfigBody) -> ConfigDeclaration:
-    _check_names(kind=body.kind, name=body.name)
     return ConfigDeclaration(
         name=body.name,
         pair=KindVersion(body.kind, body.kind_version),
@@ -63,7 +60,6 @@ def _config_spec(spec: RawJson) -> RawJson | Unset | None:
 
 
 def binding(body: BindingBody) -> BindingDeclaration:
-    _check_names(name=body.name, watch_kind=body.watch_kind, transition=body.transition, reactor=body.reactor)
     return BindingDeclaration(
         name=body.name,
         watch_kind=body.watch_kind,
@@ -93,14 +89,6 @@ def _kind_labels(body: dict[str, Any]) -> Labels:
     except msgspec.ValidationError:
         told = "expected an object of texts"
         raise Invalid(f"/labels: {told}", [("/labels", told)], code="bad_body") from None
-
-
-def _check_names(**names: str | UnsetType | None) -> None:
-    """What else a name may hold is told where it is looked up. Postgres can't look up NUL, nor anything beside it."""
-    for member, name in names.items():
-        if isinstance(name, str) and "\0" in name:
-            told = "the character NUL is in no name"
-            raise Invalid(f"/{member}: {told}", [(f"/{member}", told)], code="nul")
 
 
 def _given(value: T | UnsetType) -> T | Unset:
