@@ -26,7 +26,8 @@ STOP_SECONDS = 60
 POLL_SECONDS = 0.05
 
 # What makes a server quick that nobody minds losing.
-CARELESS = ("fsync=off", "full_page_writes=off", "max_wal_size=128MB", "max_connections=60")
+# Its autovacuum, of a few hundred short-lived databases, would cost more than it saves, and stand in the way of copies.
+CARELESS = ("fsync=off", "full_page_writes=off", "max_wal_size=128MB", "autovacuum=off", "max_connections=60")
 
 
 def find_binaries() -> Path | None:

@@ -57,6 +57,7 @@ class _Listener(threading.Thread):
                     self._pass_on(db)
             except psycopg.Error:
                 self._stopped.wait(LISTEN_AGAIN_SECONDS)
+        os.close(self._bell)
 
     def _pass_on(self, db: Bounded) -> None:
         with selectors.DefaultSelector() as selector:
@@ -69,10 +70,11 @@ class _Listener(threading.Thread):
                     self._hear(notice.payload)
 
     def stop(self) -> None:
-        self._stopped.set()
-        os.eventfd_write(self._bell, 1)
+        """Stop and wait for the end; once it is stopped, for nothing."""
+        if not self._stopped.is_set():
+            os.eventfd_write(self._bell, 1)  # before it may end, which closes the bell
+            self._stopped.set()
         self.join()
-        os.close(self._bell)
 
 
 class PostgresDatabase:

@@ -31,6 +31,7 @@ def test_who_listens_hears_what_is_announced_and_stops_when_it_is_told(postgres_
     stopping.join(HANG_SECONDS)
     assert not stopping.is_alive()
     assert heard == [None, "news"]
+    stop()  # as an engine that is closed twice does
 
 
 def test_what_is_announced_while_it_looks_whether_the_server_is_there_is_heard(postgres_url, monkeypatch):
