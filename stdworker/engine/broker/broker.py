@@ -205,7 +205,7 @@ class Broker:
             self._heat(hint for hint in hints if hint.topic == "work")
         if "config" in topics:
             await self._refresh(hint for hint in hints if hint.topic == "config")
-        if "voided" in topics and self.sessions:
+        if "voided" in topics:
             await self._cancel_voided()
         self._hints = set()
 
@@ -225,6 +225,8 @@ class Broker:
     async def _cancel_voided(self) -> None:
         # Each is answered once: a claim under way is waited for, so that its stream holds what became void meanwhile.
         async with self._dispatcher.claiming:
+            if not any(session.running for session in self.sessions):
+                return
             voided = await self._engine.voided(self.id)
         for void in voided:
             for session in self.sessions:

@@ -263,8 +263,7 @@ class Batcher:
         if batch[0].verb.dry:
             connection.rollback()
             return answers, set(), False
-        connection.commit(encode(hints, self.source) if hints else "")
-        self.commits += 1
+        self.commits += connection.commit(encode(hints, self.source) if hints else "")
         # Who began to listen meanwhile may have read what was before the commit.
         hints |= {Hint(topic) for topic in self.watches.heard - heard}
         return answers, hints, follow_up

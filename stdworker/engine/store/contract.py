@@ -22,8 +22,8 @@ class Connection(Protocol):
         """Start a transaction that will write; `exclusive`: once all others have ended, and with none beside it."""
         ...
 
-    def commit(self, announcing: str = "") -> None:
-        """Make the transaction last, and tell every engine on this database when it does."""
+    def commit(self, announcing: str = "") -> bool:
+        """Make the transaction last, and tell every engine on this database when it does. Has it stored anything?"""
         ...
 
     def rollback(self) -> None: ...

@@ -129,7 +129,7 @@ class PostgresConnection:
             self._db = self._connect()
         self._run(_BEGIN_EXCLUSIVE if exclusive else _BEGIN, prepare=False)
 
-    def commit(self, announcing: str = "") -> None:
+    def commit(self, announcing: str = "") -> bool:
         self._number = max(self._number + 1, time.time_ns() // 1_000)
         values = {"writer": self._writer, "number": self._number, "told": announcing}
         is_numbered = self._run(_NUMBER_AND_TELL if announcing else _NUMBER, values).rowcount > 0
@@ -138,6 +138,7 @@ class PostgresConnection:
         except ConnectionLost:
             if not is_numbered or not self._is_stored():
                 raise
+        return is_numbered
 
     def rollback(self) -> None:
         if self._db.closed:

@@ -76,6 +76,7 @@ class SqliteConnection:
         self._db.execute(f"PRAGMA wal_autocheckpoint = {CHECKPOINT_PAGES}")
         if read_only:
             self._db.execute("PRAGMA query_only = ON")
+        self._changes = self._db.total_changes
         self._path = path.absolute()
         self._file = _identity(self._path)
 
@@ -85,8 +86,10 @@ class SqliteConnection:
             raise sqlite_failures.moved(self._path)
         self._db.execute("BEGIN IMMEDIATE")
 
-    def commit(self, announcing: str = "") -> None:
+    def commit(self, announcing: str = "") -> bool:
+        before, self._changes = self._changes, self._db.total_changes
         self._db.execute("COMMIT")
+        return self._changes != before
 
     def rollback(self) -> None:
         if self._db.in_transaction:

@@ -50,6 +50,16 @@ def members(row):
     return {name: getattr(row, name) for name in type(row).__slots__}
 
 
+def test_a_commit_says_whether_it_has_stored_anything(db):
+    catalog.revision(db)
+    assert not db.commit()
+    db.begin()
+    add(db, "a")
+    assert db.commit()
+    db.begin()
+    assert not db.commit()
+
+
 def test_a_resource_comes_back_as_it_was_stored(db):
     [node] = add(
         db,

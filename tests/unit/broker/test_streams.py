@@ -378,6 +378,25 @@ async def test_a_lease_that_became_void_before_its_task_was_on_the_stream_is_can
     assert (await worker.next("cancel")).lease_token == lease.token
 
 
+async def test_void_leases_are_asked_for_only_while_a_task_runs(scene):
+    scene.engine.edit_config(LEAF, b'{"a":1}')
+    worker = await scene.worker().subscribe()
+    await worker.next("config")
+    lease = scene.engine.lease_elsewhere("lost")
+    scene.engine.leases[lease] = scene.engine.leases[lease][0], scene.broker.id
+    scene.engine.void(lease, "a newer generation")
+    for _ in "ab":  # the second is followed after all that came with the first
+        scene.engine.edit_config(LEAF, b'{"a":2}')
+        await worker.next("config")
+    assert len(scene.engine.voids) == 1
+
+    scene.engine.queue("runs")
+    task = await worker.task()
+    scene.engine.void(lease_of(task), "a newer generation")
+    await worker.next("cancel")
+    assert not scene.engine.voids
+
+
 # ---- life ----
 
 
