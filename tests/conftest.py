@@ -36,6 +36,7 @@ ROUNDS = os.environ.get("FUZZ_ROUNDS")
 settings.register_profile("project", max_examples=100 * int(ROUNDS or 1), deadline=None, derandomize=ROUNDS is None)
 settings.load_profile("project")
 
+POLLER_SECONDS = 0.2  # for the last events of a loop that is about to be closed
 HANG_SECONDS = 60
 POLL_SECONDS = 0.005
 MEMORY_BYTES_MIN = 2 * 2**30
@@ -233,8 +234,10 @@ def anyio_backend() -> str:
 
 @pytest.fixture(scope="module")
 async def one_loop(anyio_backend: str) -> AsyncIterator[None]:
-    """All tests of a module share a loop: grpc's poller trips over one that was closed a moment ago."""
-    yield  # noqa: PT022 - the loop lives as long as this
+    """All tests of a module share a loop: grpc's poller trips over one that was closed a moment ago, in whichever test
+    comes next."""
+    yield
+    await asyncio.sleep(POLLER_SECONDS)
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from stdworker.engine.store.backup import back_up
 from stdworker.engine.store.sqlite import SqliteDatabase
 from stdworker.errors import StoreError
 
-pytestmark = [pytest.mark.anyio, pytest.mark.slow]
+pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("one_loop"), pytest.mark.slow]
 
 HANG_SECONDS = 30
 DISK_MIB = 8

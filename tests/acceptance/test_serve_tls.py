@@ -109,6 +109,7 @@ def pull_config(engine, pki, name):
                 stream = client.work_stream()
                 await asyncio.wait_for(stream.initial_metadata(), HANG_SECONDS)
                 stream.cancel()
+                await asyncio.wait_for(stream.code(), HANG_SECONDS)  # else its end comes to a loop that is closed
             except grpc.aio.AioRpcError as error:
                 return error.code()
             return grpc.StatusCode.OK
