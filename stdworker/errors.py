@@ -189,7 +189,10 @@ class Incompatible(Conflict):
 
 
 class Invalid(RequestError):
-    """The request breaks rules; `violations` holds (RFC 6901 pointer into the body, sentence) pairs."""
+    """The request breaks rules; `violations` holds (place, sentence) pairs.
+
+    A place is an RFC 6901 pointer into the body, or a parameter as `query/limit`.
+    """
 
     code = "invalid"
 
@@ -198,6 +201,11 @@ class Invalid(RequestError):
     ) -> None:
         super().__init__(message, hint=hint, code=code)
         self.violations = list(violations)
+
+    @classmethod
+    def at(cls, place: str, told: str, *, code: str | None = None) -> Invalid:
+        """One rule is broken, at one place."""
+        return cls(f"{place}: {told}", [(place, told)], code=code)
 
 
 class ProtocolError(StdworkerError):

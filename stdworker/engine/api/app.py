@@ -113,7 +113,7 @@ async def livez() -> Response:
 async def readyz(engine: InEngine, request: Request) -> Response:
     """Ready means that the store can be used and the process isn't on its way out."""
     if request.app.state.draining:
-        raise problems.Refused(503, "draining", "the engine is shutting down")
+        raise problems.Draining
     await engine.ping()
     return PlainTextResponse("ok")
 

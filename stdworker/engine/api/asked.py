@@ -24,15 +24,15 @@ async def only_known(request: Request) -> None:
     route: APIRoute = request.scope["route"]
     if not route.dependant.query_params:
         for name in request.query_params:
-            raise _unheard(f"query/{name}", "this route has no such parameter", "bad_parameter")
+            raise Invalid.at(f"query/{name}", "this route has no such parameter", code="bad_parameter")
     for place, text in _texts(request):
         if "\0" in text:
-            raise _unheard(place, "the character NUL is in no name and no label", "nul")
+            raise Invalid.at(place, "the character NUL is in no name and no label", code="nul")
     if request.method not in SAFE_METHODS:
         minded = {parameter.alias.lower() for parameter in route.dependant.header_params}
         for name in CONDITIONS:
             if name in request.headers and name.lower() not in minded:
-                raise _unheard(f"header/{name}", "this route doesn't mind it", "bad_precondition")
+                raise Invalid.at(f"header/{name}", "this route doesn't mind it", code="bad_precondition")
 
 
 def _texts(request: Request) -> Iterator[tuple[str, str]]:
@@ -40,7 +40,3 @@ def _texts(request: Request) -> Iterator[tuple[str, str]]:
         yield f"path/{name}", str(value)
     for name, value in request.query_params.multi_items():
         yield f"query/{name}", value
-
-
-def _unheard(place: str, told: str, code: str) -> Invalid:
-    return Invalid(f"{place}: {told}", [(place, told)], code=code)

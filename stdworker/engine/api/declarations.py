@@ -55,7 +55,7 @@ def config(body: ConfigBody) -> ConfigDeclaration:
 def _config_spec(spec: RawJson) -> RawJson | Unset | None:
     if is_masked(spec):
         told = "a masked secret can't be stored; read the config with reveal=true, or leave the secret as it was"
-        raise Invalid(f"/spec: {told}", [("/spec", told)], code="masked_secret")
+        raise Invalid.at("/spec", told, code="masked_secret")
     return UNSET if spec == b"" else None if spec == b"null" else spec
 
 
@@ -88,7 +88,7 @@ def _kind_labels(body: dict[str, Any]) -> Labels:
         return msgspec.convert(body["labels"], dict[str, str] | None)
     except msgspec.ValidationError:
         told = "expected an object of texts"
-        raise Invalid(f"/labels: {told}", [("/labels", told)], code="bad_body") from None
+        raise Invalid.at("/labels", told, code="bad_body") from None
 
 
 def _given(value: T | UnsetType) -> T | Unset:

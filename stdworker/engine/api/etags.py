@@ -41,8 +41,8 @@ def named(header: str | None) -> list[str] | None:
 def asks_for_new(header: str | None) -> bool:
     """Raises Invalid for tags, which have no meaning where something is declared."""
     if header not in (None, "*"):
-        place, told = "header/If-None-Match", f"{header!r} is not *; for tags there is If-Match"
-        raise Invalid(f"{place}: {told}", [(place, told)], code="bad_precondition")
+        told = f"{header!r} is not *; for tags there is If-Match"
+        raise Invalid.at("header/If-None-Match", told, code="bad_precondition")
     return header is not None
 
 

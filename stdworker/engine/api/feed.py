@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from stdworker.engine.api.context import now_ms
 from stdworker.engine.api.follower import Follower, Item
-from stdworker.engine.api.problems import Refused
+from stdworker.engine.api.problems import Draining, Refused
 from stdworker.engine.api.shapes.common import encode
 from stdworker.engine.api.shapes.events import EventView, WatchEvent
 from stdworker.engine.api.shapes.resources import ResourceView
@@ -65,7 +65,7 @@ class Feed:
     def check_open(self) -> None:
         """Raises Refused when nobody may come any more, or for now."""
         if self._closed:
-            raise Refused(503, "draining", "the engine is shutting down")
+            raise Draining
         if len(self._admitted) >= FOLLOWERS_MAX:
             raise Refused(503, "too_many_watchers", f"this process has {FOLLOWERS_MAX:,} watchers; try another")
 

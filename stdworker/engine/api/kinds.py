@@ -101,8 +101,7 @@ async def publish(
     declared = declarations.kind((await bodies.read(request)).value(), force=query.force)
     manifest = dict(declared.manifest)
     if manifest.setdefault("kind", kind) != kind:
-        told = f"{manifest['kind']!r} is not the kind of the path, {kind!r}"
-        raise Invalid(f"/kind: {told}", [("/kind", told)])
+        raise Invalid.at("/kind", f"{manifest['kind']!r} is not the kind of the path, {kind!r}")
     result, record = await engine.publish_kind(
         manifest,
         actor,

@@ -86,7 +86,7 @@ def _declaration(text: bytes, *, force: bool) -> Declaration:
     if declared == "resource":
         return declarations.resource(bodies.decode(document, ResourceBody))
     told = f"{declared!r} is not one of {', '.join(TYPES)}"
-    raise Invalid(f"/type: {told}", [("/type", told)], code="bad_body")
+    raise Invalid.at("/type", told, code="bad_body")
 
 
 def _told(found: Sequence[Line], outcomes: Sequence[Planned | StdworkerError], path: str) -> bytes:

@@ -24,7 +24,6 @@ from stdworker.model.secrets import is_secret, mask
 CODE_PREFIX = "urn:converge:problem:"
 MEDIA_TYPE = "application/problem+json"
 VALUE_CHARACTERS_MAX = 200
-DRAINING = "draining"
 
 STATUS_OF_CLASS: dict[type[errors.StdworkerError], int] = {
     errors.NotFound: 404,
@@ -49,6 +48,13 @@ class Refused(errors.RequestError):
         super().__init__(message, hint=hint, code=code)
         self.status = status
         self.headers = headers
+
+
+class Draining(Refused):
+    """This process is on its way out."""
+
+    def __init__(self) -> None:
+        super().__init__(503, "draining", "the engine is shutting down")
 
 
 def status_of(error: errors.StdworkerError) -> int:
@@ -115,7 +121,7 @@ def _value_at(body: bytes, pointer: str) -> Any:
 async def _on_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, errors.StdworkerError)
     told = problem_of(error, request.url.path, getattr(request.state, "body", b""))
-    is_told = error.code == DRAINING or isinstance(error, errors.StoreUnavailable)  # the engine's log has it, once
+    is_told = isinstance(error, Draining | errors.StoreUnavailable)  # the engine's log has it, once
     if told.status >= 500 and not is_told:
         _log.error("%s %s: %s", request.method, request.url.path, error)
     return respond(told)

@@ -251,5 +251,4 @@ def _label(text: str) -> tuple[str, str]:
 
 
 def _bad(parameter: str, told: str, code: str = "bad_parameter") -> Invalid:
-    place = f"query/{parameter}"
-    return Invalid(f"{place}: {told}", [(place, told)], code=code)
+    return Invalid.at(f"query/{parameter}", told, code=code)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 
-from stdworker.engine.api.problems import Refused
+from stdworker.engine.api.problems import Draining, Refused
 from stdworker.engine.reconcile import Engine, Hint, Watch
 from stdworker.engine.store.records import ResourceRecord
 from stdworker.errors import Conflict, NotFound
@@ -54,7 +54,7 @@ class Waiting:
                 if self.condition == "deleted" and record.uid != first.uid:  # and made again at once
                     return None
                 if self.ending():
-                    raise Refused(503, "draining", "the engine is shutting down")
+                    raise Draining
                 if now() >= deadline:
                     raise await self.too_late(record)
                 await self.stirred(watch, min(now() + LOOK_SECONDS, deadline))

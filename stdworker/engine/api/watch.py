@@ -104,6 +104,6 @@ def _resumed(since: int | None, last_event_id: str | None) -> int | None:
         return since
     sequence = whole(last_event_id, SEQUENCE_MAX)
     if sequence is None:
-        place, told = "header/Last-Event-ID", f"{last_event_id!r} is not an id of this stream"
-        raise Invalid(f"{place}: {told}", [(place, told)], code="bad_cursor")
+        told = f"{last_event_id!r} is not an id of this stream"
+        raise Invalid.at("header/Last-Event-ID", told, code="bad_cursor")
     return sequence

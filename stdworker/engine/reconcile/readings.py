@@ -217,8 +217,7 @@ def _bounded(limit: int) -> int:
 
 def _number(cursor: str) -> int:
     if not _CURSOR.fullmatch(cursor):
-        place, told = "query/cursor", f"{cursor!r} is not a cursor of this list"
-        raise Invalid(f"{place}: {told}", [(place, told)], code="bad_cursor")
+        raise Invalid.at("query/cursor", f"{cursor!r} is not a cursor of this list", code="bad_cursor")
     return int(cursor)
 
 

@@ -137,16 +137,22 @@ def test_children_that_are_not_emitted_again_go(world):
     assert world.phase("group/g") == "Ready"
 
 
-def test_a_composer_that_suddenly_emits_nothing_is_stopped(world):
+@pytest.fixture
+def emptied(world):
+    """A composer that had a child emits none any more."""
     world.leaf()
     world.composite()
     world.group("g", ["leaf/a"])
     world.work()
     world.group("g")
     world.work()
-    assert world.exists("leaf/a")
-    assert world.get("group/g").failure_reason == "NoChildren"
-    assert world.get("group/g").failure_terminal
+    return world
+
+
+def test_a_composer_that_suddenly_emits_nothing_is_stopped(emptied):
+    assert emptied.exists("leaf/a")
+    assert emptied.get("group/g").failure_reason == "NoChildren"
+    assert emptied.get("group/g").failure_terminal
 
 
 def test_a_label_lets_a_composer_emit_nothing(world):
@@ -160,16 +166,11 @@ def test_a_label_lets_a_composer_emit_nothing(world):
     assert world.phase("group/g") == "Ready"
 
 
-def test_a_composer_that_was_stopped_goes_on_when_its_resource_gets_the_label(world):
-    world.leaf()
-    world.composite()
-    world.group("g", ["leaf/a"])
-    world.work()
-    world.group("g")
-    world.work()
-    world.apply("group", "g", labels={"converge.sh/allow-empty": "true"})
-    assert world.work() == ["compose group/g"]
-    assert (world.exists("leaf/a"), world.phase("group/g"), world.get("group/g").generation) == (False, "Ready", 2)
+def test_a_composer_that_was_stopped_goes_on_when_its_resource_gets_the_label(emptied):
+    emptied.apply("group", "g", labels={"converge.sh/allow-empty": "true"})
+    assert emptied.work() == ["compose group/g"]
+    assert not emptied.exists("leaf/a")
+    assert (emptied.phase("group/g"), emptied.get("group/g").generation) == ("Ready", 2)
 
 
 def test_a_composer_goes_on_when_its_owner_gives_its_resource_the_label(world):
