@@ -15,7 +15,7 @@ import threading
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import grpc
 import grpc.aio
@@ -117,11 +117,14 @@ class ServeProcess(WatchedProcess):
 
 
 class ScriptedWorker:
-    """One stream of a worker. It answers nothing by itself."""
+    """One stream of a worker. It answers nothing by itself. `one_loop` closes its channel."""
+
+    channels: ClassVar[list[grpc.aio.Channel]] = []
 
     def __init__(self, target: str, extensions: Iterable[str] = EXTENSIONS, **channel_options: int) -> None:
         options = [(f"grpc.{name}", value) for name, value in channel_options.items()]
         self.channel = grpc.aio.insecure_channel(target, options=[*options, ("grpc.use_local_subchannel_pool", 1)])
+        self.channels.append(self.channel)
         self.client = WorkerClient(self.channel)
         self.call = self.client.work_stream(metadata=encode_extensions(tuple(extensions)))
         self.received: list[pb.WorkStreamServerMsg] = []
@@ -234,9 +237,20 @@ def anyio_backend() -> str:
 
 @pytest.fixture(scope="module")
 async def one_loop(anyio_backend: str) -> AsyncIterator[None]:
-    """All tests of a module share a loop: grpc's poller trips over one that was closed a moment ago, in whichever test
-    comes next."""
+    """All tests of a module share a loop: grpc's poller trips over one that was closed, in whichever test comes next.
+
+    So calls that others left behind end before the first test, and its own before the loop does.
+    """
+    loop = asyncio.get_running_loop()
+    told = loop.get_exception_handler()
+    loop.set_exception_handler(lambda loop, context: None)
+    gc.collect()
+    async with grpc.aio.insecure_channel("localhost:1"):  # has the poller tell this loop what it has
+        await asyncio.sleep(POLLER_SECONDS)
+    loop.set_exception_handler(told)
     yield
+    while ScriptedWorker.channels:
+        await ScriptedWorker.channels.pop().close()
     await asyncio.sleep(POLLER_SECONDS)
 
 
