@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
 
 from stdworker.errors import Terminal
 from stdworker.model.config import ProviderConfig
@@ -47,9 +47,34 @@ _NO_RESOURCE = Resource(uid="", kind="", name="")
 _NO_CONFIG = ProviderConfig()
 
 
-def encode_task(
-    lease: Lease, request: ReactionRequest, *, deadline_ms: int = 0, manifest_version: int = 0
-) -> pb.StageTask:
+class Handed(Protocol):
+    """What a worker is told of the stage that it is to run, of a request as of an engine's claim."""
+
+    @property
+    def stage(self) -> Stage: ...
+    @property
+    def trigger(self) -> Trigger: ...
+    @property
+    def reaction(self) -> str: ...
+    @property
+    def kind(self) -> KindVersion: ...
+    @property
+    def resource(self) -> Resource: ...
+    @property
+    def observed(self) -> Sequence[Resource]: ...
+    @property
+    def descendants(self) -> Sequence[Resource]: ...
+    @property
+    def operation(self) -> Operation | None: ...
+    @property
+    def transition(self) -> Transition | None: ...
+    @property
+    def dedup_token(self) -> str: ...
+    @property
+    def override(self) -> ProviderConfig: ...
+
+
+def encode_task(lease: Lease, request: Handed, *, deadline_ms: int = 0, manifest_version: int = 0) -> pb.StageTask:
     """The frame that hands `request` out under `lease`; its default config is not part of it."""
     message = pb.StageTask(
         stage=STAGE_NUMBERS[request.stage],
@@ -70,28 +95,28 @@ def encode_task(
     return message
 
 
-def _encode_compose(message: pb.StageTask, request: ReactionRequest) -> None:
+def _encode_compose(message: pb.StageTask, request: Handed) -> None:
     fill_resource(message.compose_req.root, request.resource)
     message.compose_req.observed.extend(map(encode_resource, request.observed))
 
 
-def _encode_work(message: pb.StageTask, request: ReactionRequest) -> None:
+def _encode_work(message: pb.StageTask, request: Handed) -> None:
     fill_resource(message.work_req.resource, request.resource)
     if request.resource.status_json:
         message.work_req.status = request.resource.status_json
 
 
-def _encode_rollup(message: pb.StageTask, request: ReactionRequest) -> None:
+def _encode_rollup(message: pb.StageTask, request: Handed) -> None:
     fill_resource(message.rollup_req.root, request.resource)
     message.rollup_req.descendants.extend(map(encode_resource, request.descendants))
     message.rollup_req.status = request.resource.status_json or b""
 
 
-def _encode_delete(message: pb.StageTask, request: ReactionRequest) -> None:
+def _encode_delete(message: pb.StageTask, request: Handed) -> None:
     fill_resource(message.delete_req.resource, request.resource)
 
 
-def _encode_operate(message: pb.StageTask, request: ReactionRequest) -> None:
+def _encode_operate(message: pb.StageTask, request: Handed) -> None:
     fill_resource(message.operate_req.resource, request.resource)
     operation = request.operation or Operation("")
     message.operate_req.operation.CopyFrom(
@@ -105,14 +130,14 @@ def _encode_operate(message: pb.StageTask, request: ReactionRequest) -> None:
     )
 
 
-def _encode_react(message: pb.StageTask, request: ReactionRequest) -> None:
+def _encode_react(message: pb.StageTask, request: Handed) -> None:
     fill_resource(message.react_req.resource, request.resource)
     if request.transition is not None:
         message.react_req.transition = TRANSITION_NUMBERS[request.transition]
     message.react_req.dedup_token = request.dedup_token
 
 
-_PAYLOAD_ENCODERS: dict[Stage, Callable[[pb.StageTask, ReactionRequest], None]] = {
+_PAYLOAD_ENCODERS: dict[Stage, Callable[[pb.StageTask, Handed], None]] = {
     Stage.COMPOSE: _encode_compose,
     Stage.WORK: _encode_work,
     Stage.ROLLUP: _encode_rollup,

@@ -1,7 +1,7 @@
-"""Frames made of results that are already serialized.
+"""Frames made of tasks and of results that are already serialized.
 
-A result is kept as bytes until the broker has settled it, may be sent more than once and travels alone or in
-a batch. An embedded message is its length and its bytes after a tag, so that no result is encoded twice.
+Either is kept as bytes until it is sent, a result until the broker has settled it, and travels alone or in a
+batch. An embedded message is its length and its bytes after a tag, so that none is encoded twice.
 """
 
 from __future__ import annotations
@@ -13,16 +13,33 @@ from stdworker.wire.generated import worker_pb2 as pb
 
 def complete_frame(result: bytes) -> bytes:
     """A WorkStreamClientMsg with one serialized StageComplete."""
-    return _COMPLETE + _varint(len(result)) + result
+    return _embedded(_COMPLETE, result)
 
 
 def completes_frame(results: Iterable[bytes]) -> bytes:
     """A WorkStreamClientMsg with a batch of serialized StageCompletes (extension "batch")."""
+    return _embedded(_COMPLETES, _repeated(_COMPLETES_ITEM, results))
+
+
+def task_frame(task: bytes) -> bytes:
+    """A WorkStreamServerMsg with one serialized StageTask."""
+    return _embedded(_TASK, task)
+
+
+def tasks_frame(tasks: Iterable[bytes]) -> bytes:
+    """A WorkStreamServerMsg with a batch of serialized StageTasks (extension "batch")."""
+    return _embedded(_TASKS, _repeated(_TASKS_ITEM, tasks))
+
+
+def _embedded(tag: bytes, message: bytes) -> bytes:
+    return tag + _varint(len(message)) + message
+
+
+def _repeated(tag: bytes, messages: Iterable[bytes]) -> bytes:
     pieces: list[bytes] = []
-    for result in results:
-        pieces += (_ITEM, _varint(len(result)), result)
-    batch = b"".join(pieces)
-    return _COMPLETES + _varint(len(batch)) + batch
+    for message in messages:
+        pieces += (tag, _varint(len(message)), message)
+    return b"".join(pieces)
 
 
 def _varint(number: int) -> bytes:
@@ -46,4 +63,7 @@ def _tag(field_number: int) -> bytes:
 
 _COMPLETE = _tag(pb.WorkStreamClientMsg.COMPLETE_FIELD_NUMBER)
 _COMPLETES = _tag(pb.WorkStreamClientMsg.COMPLETES_FIELD_NUMBER)
-_ITEM = _tag(pb.CompleteBatch.COMPLETES_FIELD_NUMBER)
+_COMPLETES_ITEM = _tag(pb.CompleteBatch.COMPLETES_FIELD_NUMBER)
+_TASK = _tag(pb.WorkStreamServerMsg.TASK_FIELD_NUMBER)
+_TASKS = _tag(pb.WorkStreamServerMsg.TASKS_FIELD_NUMBER)
+_TASKS_ITEM = _tag(pb.TaskBatch.TASKS_FIELD_NUMBER)

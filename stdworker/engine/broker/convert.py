@@ -1,35 +1,16 @@
-"""Claims become task frames, result frames become settlements. The nouns' conversions are `stdworker.wire`'s."""
+"""Result frames become settlements. The nouns' conversions are `stdworker.wire`'s."""
 
 from __future__ import annotations
 
-from stdworker.engine.store.claims import Claim, Settlement
+from stdworker.engine.store.claims import Settlement
 from stdworker.errors import JsonError
 from stdworker.model.json_text import RawJson, check
 from stdworker.model.kind import Stage
 from stdworker.model.outcome import Outcome
-from stdworker.model.task import Lease, ReactionRequest
+from stdworker.model.task import Lease
 from stdworker.wire.convert import STAGES, plain_text
 from stdworker.wire.convert_result import decode_outcome
-from stdworker.wire.convert_task import encode_task
 from stdworker.wire.generated import worker_pb2 as pb
-
-
-def encode_claim(claim: Claim) -> pb.StageTask:
-    """The frame that hands a claim to its worker."""
-    request = ReactionRequest(
-        stage=claim.stage,
-        trigger=claim.trigger,
-        reaction=claim.reaction,
-        kind=claim.pair,
-        resource=claim.resource,
-        observed=claim.observed,
-        descendants=claim.descendants,
-        operation=claim.operation,
-        transition=claim.transition,
-        dedup_token=claim.dedup_token,
-        override=claim.override,
-    )
-    return encode_task(claim.lease, request, deadline_ms=claim.deadline_ms, manifest_version=claim.manifest_version)
 
 
 def decode_complete(message: pb.StageComplete, expected: Stage | None) -> Settlement:

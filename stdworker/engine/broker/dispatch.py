@@ -15,7 +15,6 @@ from typing import TypeVar
 
 from stdworker.engine.broker import metrics
 from stdworker.engine.broker.configs import ConfigPush
-from stdworker.engine.broker.convert import encode_claim
 from stdworker.engine.broker.releasing import Releaser
 from stdworker.engine.broker.session import Running, Session, expiry
 from stdworker.engine.reconcile import Engine
@@ -23,7 +22,7 @@ from stdworker.engine.store.claims import Claim, Want
 from stdworker.errors import ProtocolError
 from stdworker.model.kind import KindVersion
 from stdworker.wire.channel import MESSAGE_BYTES_MAX
-from stdworker.wire.generated import worker_pb2 as pb
+from stdworker.wire.convert_task import encode_task
 
 log = logging.getLogger("stdworker.broker")
 
@@ -194,13 +193,13 @@ class Dispatcher:
         metrics.TASKS.inc(len(tasks))
 
 
-def sendable(claim: Claim) -> tuple[pb.StageTask, int]:
-    """The frame and its size in bytes. Raises ProtocolError for one that no message holds."""
-    task = encode_claim(claim)
-    size = task.ByteSize()
-    if size > MESSAGE_BYTES_MAX:
-        raise ProtocolError(f"it is {size} bytes, and a message holds at most {MESSAGE_BYTES_MAX}")
-    return task, size
+def sendable(claim: Claim) -> bytes:
+    """The task, serialized. Raises ProtocolError for one that no message holds."""
+    deadline_ms, version = claim.deadline_ms, claim.manifest_version
+    task = encode_task(claim.lease, claim, deadline_ms=deadline_ms, manifest_version=version).SerializeToString()
+    if len(task) > MESSAGE_BYTES_MAX:
+        raise ProtocolError(f"it is {len(task)} bytes, and a message holds at most {MESSAGE_BYTES_MAX}")
+    return task
 
 
 def rotated(items: list[T], turn: int) -> list[T]:

@@ -141,8 +141,7 @@ class GrpcServer:
 
     async def _write(self, session: Session, context: Context) -> None:
         """Write what waits until the session is closed and nothing does."""
-        while (message := await self._told(session)) is not None:
-            frame = message.SerializeToString()
+        while (frame := await self._told(session)) is not None:
             if len(frame) > MESSAGE_BYTES_MAX:
                 log.error("a frame of %d bytes for worker %s is too large to be sent", len(frame), session.worker)
                 continue
@@ -150,7 +149,7 @@ class GrpcServer:
                 context.disable_next_message_compression()
             await context.write(frame)
 
-    async def _told(self, session: Session) -> pb.WorkStreamServerMsg | None:
+    async def _told(self, session: Session) -> bytes | None:
         """What to tell next. That it can't be said is our own fault and logged, as no broken connection is."""
         try:
             return await session.outbox.next()

@@ -11,6 +11,7 @@ from stdworker.model.config import ProviderConfig
 from stdworker.model.kind import KindVersion
 from stdworker.model.task import Lease
 from stdworker.wire.convert import encode_config_update
+from stdworker.wire.frames import task_frame, tasks_frame
 from stdworker.wire.generated import worker_pb2 as pb
 
 BATCH_TASKS_MAX = 256
@@ -32,7 +33,7 @@ class Outbox:
         self.extensions = extensions
         self.closed = False
         self._configs: dict[KindVersion, ProviderConfig] = {}
-        self._tasks: deque[tuple[pb.StageTask, int]] = deque()
+        self._tasks: deque[bytes] = deque()
         self._cancels: dict[Lease, str] = {}
         self._settled: dict[Lease, None] = {}
         self._patience: asyncio.TimerHandle | None = None
@@ -47,8 +48,8 @@ class Outbox:
         self._configs[pair] = config
         self._changed()
 
-    def put_tasks(self, tasks: Iterable[tuple[pb.StageTask, int]]) -> None:
-        """Tasks, each with its size in bytes."""
+    def put_tasks(self, tasks: Iterable[bytes]) -> None:
+        """Serialized StageTasks."""
         self._tasks.extend(tasks)
         self._changed()
 
@@ -95,8 +96,8 @@ class Outbox:
         self.closed = True
         self._tell_settled()
 
-    async def next(self) -> pb.WorkStreamServerMsg | None:
-        """The next frame, waiting for one; None once closed and empty."""
+    async def next(self) -> bytes | None:
+        """The next frame, a serialized WorkStreamServerMsg, waiting for one; None once closed and empty."""
         while True:
             frame = self._take()
             if frame is not None or self.closed:
@@ -115,21 +116,25 @@ class Outbox:
         else:
             self._room.clear()
 
-    def _take(self) -> pb.WorkStreamServerMsg | None:
+    def _take(self) -> bytes | None:
         frame = self._take_frame()
         if not self._room.is_set():
             self._changed()
         return frame
 
-    def _take_frame(self) -> pb.WorkStreamServerMsg | None:
+    def _take_frame(self) -> bytes | None:
+        if self._tasks and self._drain is None and not self._configs:
+            return self._take_tasks()
+        message = self._take_message()
+        return message.SerializeToString() if message is not None else None
+
+    def _take_message(self) -> pb.WorkStreamServerMsg | None:
         if self._drain is not None:
             reason, self._drain = self._drain, None
             return pb.WorkStreamServerMsg(drain=pb.Drain(reason=reason))
         if self._configs:
             pair = next(iter(self._configs))
             return pb.WorkStreamServerMsg(config=encode_config_update(pair, self._configs.pop(pair)))
-        if self._tasks:
-            return self._take_tasks()
         if self._cancels:
             lease, reason = self._cancels.popitem()
             return pb.WorkStreamServerMsg(
@@ -142,19 +147,15 @@ class Outbox:
             return pb.WorkStreamServerMsg(alive=pb.Alive())
         return None
 
-    def _take_tasks(self) -> pb.WorkStreamServerMsg:
-        first, size = self._tasks.popleft()
-        if "batch" not in self.extensions or not self._tasks:
-            return pb.WorkStreamServerMsg(task=first)
-        batch = [first]
-        while self._tasks and len(batch) < BATCH_TASKS_MAX:
-            size += self._tasks[0][1]
+    def _take_tasks(self) -> bytes:
+        batch = [self._tasks.popleft()]
+        size = len(batch[0])
+        while self._tasks and "batch" in self.extensions and len(batch) < BATCH_TASKS_MAX:
+            size += len(self._tasks[0])
             if size > BATCH_BYTES_MAX:
                 break
-            batch.append(self._tasks.popleft()[0])
-        frame = pb.WorkStreamServerMsg()
-        frame.tasks.tasks.extend(batch)
-        return frame
+            batch.append(self._tasks.popleft())
+        return tasks_frame(batch) if len(batch) > 1 else task_frame(batch[0])
 
     def _take_settled(self) -> pb.WorkStreamServerMsg:
         leases = list(islice(self._settled, BATCH_LEASES_MAX))

@@ -49,6 +49,11 @@ class Claim:
     transition: Transition | None = None
     dedup_token: str = ""
 
+    @property
+    def kind(self) -> KindVersion:
+        """The pair, as a request of a worker calls it."""
+        return self.pair
+
 
 @dataclass(slots=True)
 class Settlement:

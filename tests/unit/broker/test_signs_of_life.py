@@ -9,6 +9,7 @@ from stdworker.engine.broker.session import Running, Session
 from stdworker.engine.broker.subscription import Subscription
 from stdworker.model.kind import KindVersion, Stage
 from stdworker.model.task import Lease
+from stdworker.wire.generated import worker_pb2 as pb
 
 pytestmark = pytest.mark.anyio
 
@@ -112,7 +113,7 @@ async def test_a_heartbeat_that_names_what_is_settled_and_not_told_yet_cancels_n
     await life.tick()
     session.outbox.close()
 
-    assert (await session.outbox.next()).WhichOneof("body") == "settled"
+    assert pb.WorkStreamServerMsg.FromString(await session.outbox.next()).WhichOneof("body") == "settled"
     assert await session.outbox.next() is None
 
 
