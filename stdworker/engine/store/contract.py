@@ -8,7 +8,7 @@ from typing import Any, Protocol
 from stdworker.engine.store.sql import Write
 from stdworker.errors import StoreError
 
-Row = tuple[Any, ...]
+Row = Sequence[Any]
 
 
 class Contended(Exception):

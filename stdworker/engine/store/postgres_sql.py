@@ -28,6 +28,9 @@ class _Spelling:
         elements = f"jsonb_array_elements_text(CAST(:{parameter} AS jsonb)) AS j(value)"
         return f"(SELECT {column} FROM {elements}) AS {parameter}"
 
+    def packed(self, columns: str) -> str:
+        return columns
+
     def lock(self, alias: str, otherwise: str = "") -> str:
         return f"FOR UPDATE OF {alias} {otherwise}".rstrip()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
+from typing import Any
 
 from stdworker.model.kind import KindVersion
 from stdworker.model.resource import Ref
@@ -20,8 +21,8 @@ ROWS_PER_RESOURCE = 4
 class Node:
     """One resource.
 
-    The members up to `created_at` never change, those up to `conditions` are its state, the others its
-    documents, which are there only when it was loaded `whole`.
+    The members up to `created_at` never change, those up to `conditions` are its state, first what most successes
+    change of it, the others its documents, which are there only when it was loaded `whole`.
     """
 
     id: int
@@ -33,9 +34,13 @@ class Node:
     created_at: int
     kind_version: int
     provider_config: str | None
-    generation: int = 1
     worked_gen: int = 0
     synced_gen: int = 0
+    synced_changed_at: int = 0
+    ready_changed_at: int = 0
+    transition_seq: int = 0
+    updated_at: int = 0
+    generation: int = 1
     composed_gen: int = 0
     failure_gen: int = 0
     failure_terminal: bool = False
@@ -55,10 +60,6 @@ class Node:
     frozen_until: int | None = None
     resync_at: int | None = None
     recompose: bool = False
-    synced_changed_at: int = 0
-    ready_changed_at: int = 0
-    transition_seq: int = 0
-    updated_at: int = 0
     finalizers: str = "[]"
     conditions: str = "[]"
     status: str | None = None
@@ -70,6 +71,8 @@ class Node:
     spec_by: str = ""
     spec_at: int = 0
     whole: bool = False
+    kept: tuple[Any, ...] = ()
+    """What the store holds of the state but for what most successes change: `NODE_KEPT`."""
 
     @property
     def ref(self) -> Ref:
@@ -255,8 +258,10 @@ class RevisionRow:
     written_at: int
 
 
-NODE_COLUMNS = tuple(field.name for field in fields(Node) if field.name != "whole")
+NODE_COLUMNS = tuple(field.name for field in fields(Node) if field.name not in ("whole", "kept"))
 NODE_STATE = NODE_COLUMNS[: NODE_COLUMNS.index("status")]
+NODE_PROGRESS = NODE_STATE[NODE_STATE.index("worked_gen") : NODE_STATE.index("generation")]
+NODE_KEPT = NODE_STATE[NODE_STATE.index("generation") :]
 TASK_COLUMNS = tuple(field.name for field in fields(TaskRow))
 OPERATION_COLUMNS = tuple(field.name for field in fields(OperationRow))
 BINDING_COLUMNS = tuple(field.name for field in fields(BindingRow))

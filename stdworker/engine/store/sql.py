@@ -4,6 +4,8 @@ A statement is written once, with `:name` parameters and these words, which each
 
 - `ROWS(id int, note text)`: the JSON parameter `:rows`, an array of arrays, as a table of typed columns
 - `IDS(name)`, `NAMES(name)`: the JSON parameter `:name`, an array of integers or of strings, as a subquery
+- `PACKED(columns)`, all that a SELECT picks: fetched as one text where a driver takes long for each value. No
+  documents, which may be too large for it; rows come in any order, and a fraction keeps 15 digits
 - `LOCK(alias)`: hold the rows that were read until the transaction ends; those that others hold are waited for,
   left out by `LOCK_SKIP`, and no rows for `LOCK_NOW`, which raises `Contended`
 """
@@ -19,7 +21,7 @@ import orjson
 
 from stdworker.engine.store import schema
 
-_WORD = re.compile(r"\b(ROWS|IDS|NAMES|LOCK_SKIP|LOCK_NOW|LOCK)\(([^()]*)\)")
+_WORD = re.compile(r"\b(PACKED|ROWS|IDS|NAMES|LOCK_SKIP|LOCK_NOW|LOCK)\(([^()]*)\)")
 _TYPES = {"BIGINT": "int", "INTEGER": "int", "SMALLINT": "int", "BOOLEAN": "bool", "FLOAT": "real", "TEXT": "text"}
 
 
@@ -32,6 +34,8 @@ class Spelling(Protocol):
 
     def names(self, parameter: str) -> str: ...
 
+    def packed(self, columns: str) -> str: ...
+
     def lock(self, alias: str, otherwise: str = "") -> str: ...
 
 
@@ -40,6 +44,7 @@ def spell(statement: str, spelling: Spelling) -> str:
     words: dict[str, Callable[[str], str]] = {
         "ROWS": lambda text: spelling.rows([_column(part) for part in text.split(",")]),
         "IDS": spelling.ids,
+        "PACKED": spelling.packed,
         "NAMES": spelling.names,
         "LOCK": spelling.lock,
         "LOCK_SKIP": lambda alias: spelling.lock(alias, "SKIP LOCKED"),

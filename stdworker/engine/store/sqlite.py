@@ -6,9 +6,11 @@ import functools
 import sqlite3
 import time
 from collections.abc import Callable, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
+import orjson
 import sqlalchemy
 
 from stdworker.engine.store import migrate, sqlite_failures
@@ -22,6 +24,8 @@ MIGRATING_BUSY_SECONDS = 30.0
 BUSY_LOOK_SECONDS = 0.005
 CACHE_KIB = 65_536
 TABLES_SHOWN = 3
+ROWS_AT_A_STEP = 64, 16, 1
+PACKED = "packed"  # the name of a column that holds whole rows
 CHECKPOINT_PAGES = 16_000  # a commit moves the log only when `checkpoint` fell behind
 
 # The driver looks through every value that is no plain int, float or str for a way to adapt it, twice in vain: 0.3 µs.
@@ -41,6 +45,10 @@ class _Spelling:
 
     names = ids
 
+    def packed(self, columns: str) -> str:
+        """One value in one step: the driver takes locks for each, and lets go of the interpreter at each row."""
+        return f"json_group_array(json_array({columns})) AS {PACKED}"
+
     def lock(self, alias: str, otherwise: str = "") -> str:
         return ""  # a writer is alone
 
@@ -51,18 +59,25 @@ def _sql(statement: str) -> str:
 
 
 @functools.cache
-def _write_sql(write: Write) -> str:
-    """Row by row: half the time of one statement over a JSON parameter, measured on rows of 27 columns."""
-    places = {name: f"?{i}" for i, name in enumerate(write.columns, 1)}
+def _write_sql(write: Write, count: int) -> str:
+    """For so many rows. Values are bound: half the time of one JSON parameter, measured on rows of 27 columns."""
+    values = ", ".join([f"({', '.join('?' * len(write.columns))})"] * count)
     if not write.key:
-        names, values = ", ".join(places), ", ".join(places.values())
-        return f"INSERT INTO {write.table} ({names}) VALUES ({values}) {write.conflict}"
-    changes = ", ".join(
+        return f"INSERT INTO {write.table} ({', '.join(write.columns)}) VALUES {values} {write.conflict}"
+    if count == 1:
+        places = {name: f"?{i}" for i, name in enumerate(write.columns, 1)}
+        return f"UPDATE {write.table} SET {_changes(write, places)} WHERE {write.key} = {places[write.key]}"
+    places = {name: f"v.column{i}" for i, name in enumerate(write.columns, 1)}
+    changes, key = _changes(write, places), places[write.key]
+    return f"UPDATE {write.table} SET {changes} FROM (VALUES {values}) AS v WHERE {write.key} = {key}"
+
+
+def _changes(write: Write, places: dict[str, str]) -> str:
+    return ", ".join(
         f"{name} = coalesce({place}, {name})" if name in write.kept else f"{name} = {place}"
         for name, place in places.items()
         if name != write.key
     )
-    return f"UPDATE {write.table} SET {changes} WHERE {write.key} = {places[write.key]}"
 
 
 class SqliteConnection:
@@ -96,13 +111,24 @@ class SqliteConnection:
             self._db.execute("ROLLBACK")
 
     def fetch(self, statement: str, rows: Sequence[Sequence[Any]] | None = None, **parameters: Any) -> list[Row]:
-        return self._execute(statement, rows, parameters).fetchall()
+        cursor = self._execute(statement, rows, parameters)
+        if cursor.description[0][0] != PACKED:
+            return cursor.fetchall()
+        found: list[Row] = orjson.loads(cursor.fetchone()[0])
+        return found
 
     def run(self, statement: str, rows: Sequence[Sequence[Any]] | None = None, **parameters: Any) -> int:
         return self._execute(statement, rows, parameters).rowcount
 
     def write(self, write: Write, rows: Sequence[Row]) -> None:
-        self._db.executemany(_write_sql(write), rows)
+        """Many rows at a step: at each one the driver takes locks and lets go of the interpreter."""
+        done = 0
+        for count in ROWS_AT_A_STEP:
+            end = len(rows) - (len(rows) - done) % count
+            steps = (tuple(chain.from_iterable(rows[i : i + count])) for i in range(done, end, count))
+            if done < end:
+                self._db.executemany(_write_sql(write, count), steps)
+            done = end
 
     def next_ids(self, count: int) -> Sequence[int]:
         step = "UPDATE counters SET value = value + :count WHERE name = 'resources' RETURNING value"

@@ -17,7 +17,7 @@ _CLAIM = (
 )
 _TASK = selected("q", TASK_COLUMNS)
 
-_LOCK = f"SELECT {_TASK} FROM queue q WHERE q.id IN (SELECT * FROM IDS(ids)) ORDER BY q.id LOCK(q)"
+_LOCK = f"SELECT PACKED({_TASK}) FROM queue q WHERE q.id IN (SELECT * FROM IDS(ids)) ORDER BY q.id LOCK(q)"
 _LOCK_NOW = _LOCK.replace("LOCK(", "LOCK_NOW(")
 _READ = f"SELECT {_TASK} FROM queue q WHERE q.id IN (SELECT * FROM IDS(ids))"
 _AHEAD = (

@@ -12,6 +12,8 @@ from stdworker.engine.store.postgres_connection import PostgresConnection
 from stdworker.engine.store.records import ResourceFilter
 from stdworker.engine.store.rows import (
     DELETE,
+    NODE_COLUMNS,
+    NODE_STATE,
     RECONCILE,
     ConfigRow,
     EdgeRow,
@@ -72,9 +74,46 @@ def test_a_resource_comes_back_as_it_was_stored(db):
         health_ok=False,
         failure_message='it\'s "bad" : % \\',
     )
-    node.whole = True
     [found] = nodes.lock_named(db, [Ref("leaf", "a")])
-    assert members(found) == members(node)
+    assert columns(found) == columns(node)
+
+
+def columns(node, names=NODE_COLUMNS):
+    return {name: getattr(node, name) for name in names}
+
+
+@pytest.mark.parametrize(
+    "text", ["", "plain", 'it\'s "bad" : % \\', "two\nlines\t\x01", "é 漢 😀", "\u2028", "[1,2]", "null"]
+)
+def test_the_state_of_a_resource_comes_back_as_it_was_stored_without_its_documents(db, text):
+    [node] = add(db, "a", owner_id=7, frozen_until=FOREVER_MS, health_ok=False, failure_message=text, gate_message=text)
+    [found] = nodes.lock(db, [node.id, node.id + 1])
+    assert columns(found, NODE_STATE) == columns(node, NODE_STATE)
+    assert nodes.lock(db, [node.id + 1]) == []
+
+
+@pytest.mark.parametrize("count", [1, 15, 16, 17, 63, 64, 65, 150])
+def test_any_number_of_rows_is_written_each_with_its_own_values(db, count):
+    added = add(db, *(f"n{i}" for i in range(count)), status="1")
+    for i, node in enumerate(added):
+        node.synced_gen, node.failure_message, node.status = i, f"m{i}", f"[{i}]" if i % 3 else None
+    nodes.save_state(db, added)
+    found = nodes.lock(db, [node.id for node in added], whole=True)
+    assert [(node.synced_gen, node.failure_message, node.status) for node in found] == [
+        (i, f"m{i}", f"[{i}]" if i % 3 else "1") for i in range(count)
+    ]
+
+
+@pytest.mark.parametrize("name", NODE_STATE[NODE_STATE.index("worked_gen") :])
+def test_each_part_of_the_state_is_saved_when_it_changes_and_again_when_it_changes_back(db, name):
+    [node] = add(db, "a")
+    [loaded] = nodes.lock(db, [node.id])
+    before = getattr(loaded, name)
+    for value in (("x" if isinstance(before, str) else not before if isinstance(before, bool) else 7), before):
+        setattr(loaded, name, value)
+        nodes.save_state(db, [loaded])
+        [found] = nodes.lock(db, [node.id])
+        assert getattr(found, name) == value
 
 
 def test_rows_that_carry_too_much_for_one_statement_are_written_by_several(db, monkeypatch):
