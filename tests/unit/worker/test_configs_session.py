@@ -127,6 +127,8 @@ def test_a_default_deleted_while_the_worker_was_away_is_noticed(play, noop):
         provider = noop(work=echo_config)
         ground.serve(provider)
         old = await ground.stream()
+        await old.until(lambda: len(ground.broker.pulls) == 2)  # before and after it connected
+        await old.run(a_task())  # what was pushed before is heard
         del ground.broker.configs[THING]
         old.cut()
         new = await ground.stream(1)
