@@ -11,6 +11,7 @@ import httpx
 
 from bench.processes import Process, System
 
+IN_FLIGHT = 400
 STALL_SECONDS = 60
 LOOK_SECONDS_MIN = 0.01
 LOOK_SECONDS_MAX = 0.5
@@ -36,7 +37,7 @@ asyncio.run(main())
 
 def start_noop_worker(running: System) -> Process:
     """A worker that answers for the kind `noop` in its own process."""
-    return running.start_worker([sys.executable, "-c", NOOP_WORKER], WORKER_MAX_PARALLEL="400")
+    return running.start_worker([sys.executable, "-c", NOOP_WORKER], WORKER_MAX_PARALLEL=str(IN_FLIGHT))
 
 
 class Load:
