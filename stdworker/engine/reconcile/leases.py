@@ -37,7 +37,8 @@ def claim(uow: UnitOfWork, broker: str, wants: Sequence[Want]) -> list[Claim]:
             by_pair.setdefault(want.pair, []).append(want)
     last = until(uow.now_ms)
     limits, deliveries = [], []
-    for pair in sorted(tasks.have_ready(uow.db, list(by_pair), last)):  # their rows are locked in this order
+    pairs = tasks.have_ready(uow.db, list(by_pair), last) if len(by_pair) > 1 else by_pair
+    for pair in sorted(pairs):  # their rows are locked in this order
         asked = sum(want.credit for want in by_pair[pair])
         limit = _headroom(uow, pair, asked, last)
         if limit > 0:
