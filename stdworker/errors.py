@@ -155,7 +155,7 @@ class StoreError(StdworkerError):
 
 
 class StoreUnavailable(StoreError):
-    """The database can't be used now (full, locked, damaged, unreachable): no single request is at fault."""
+    """The database can't be used now (full, locked, damaged, unreachable, closed): no single request is at fault."""
 
     code = "store_unavailable"
 

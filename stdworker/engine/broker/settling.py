@@ -81,9 +81,9 @@ class Settler:
         """Whether each landed. One that can't be stored fails its task, and keeps no other from the store."""
         try:
             return await self._engine.settle(settlements)
+        except StoreUnavailable:
+            raise
         except StdworkerError as error:
-            if isinstance(error, StoreUnavailable) or error.code == "engine_closed":
-                raise
             why = error.message
         if len(settlements) > 1:
             middle = len(settlements) // 2

@@ -29,7 +29,7 @@ from stdworker.engine.reconcile.watch import TOPICS, Hint, Watches, encode
 from stdworker.engine.settings import EngineOptions
 from stdworker.engine.store import catalog
 from stdworker.engine.store.contract import Connection, Contended, Database
-from stdworker.errors import StdworkerError, StoreError, StoreUnavailable
+from stdworker.errors import StdworkerError, StoreUnavailable
 
 log = logging.getLogger(__name__)
 
@@ -145,7 +145,7 @@ class Batcher:
     def _put(self, call: Call) -> None:
         with self._arrived:
             if self._closed:
-                raise StoreError("the engine is closed", code="engine_closed")
+                raise StoreUnavailable("the engine is closed", code="engine_closed")
             self._pending.append(call)
             self._arrived.notify()
 
@@ -200,7 +200,7 @@ class Batcher:
         return batch
 
     def _fail_pending(self) -> None:
-        closed = StoreError("the engine was closed before this was done", code="engine_closed")
+        closed = StoreUnavailable("the engine was closed before this was done", code="engine_closed")
         calls = [(call, closed) for call in self._pending]
         self._pending.clear()
         if calls:

@@ -45,7 +45,7 @@ class Readers:
             found = loop.run_in_executor(self._threads, partial(self._read_here, reading, *arguments))
         except RuntimeError:
             if self._closed:
-                raise StoreError("the engine is closed", code="engine_closed") from None
+                raise StoreUnavailable("the engine is closed", code="engine_closed") from None
             raise
         return await found
 

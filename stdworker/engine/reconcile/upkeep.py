@@ -19,9 +19,9 @@ async def follow_up(batcher: Batcher) -> None:
             if not await batcher.call(verbs.FOLLOW_UP, rows_max):
                 return
             rows_max = min(rows_max * 2, recheck.BATCH_ROWS)
+        except StoreUnavailable:
+            raise
         except StoreError as error:
-            if error.code == "engine_closed" or isinstance(error, StoreUnavailable):
-                raise
             if rows_max == 1 and not await batcher.call(verbs.SET_ASIDE, error.message):
                 raise
             rows_max = max(rows_max // 2, 1)
