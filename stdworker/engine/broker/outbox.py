@@ -123,7 +123,8 @@ class Outbox:
         return frame
 
     def _take_frame(self) -> bytes | None:
-        if self._tasks and self._drain is None and not self._configs:
+        goes_before_tasks = self._drain is not None or self._configs
+        if self._tasks and not goes_before_tasks:
             return self._take_tasks()
         message = self._take_message()
         return message.SerializeToString() if message is not None else None

@@ -7,13 +7,13 @@ from operator import attrgetter
 
 from stdworker.engine.store import edges
 from stdworker.engine.store.contract import Connection, Row
-from stdworker.engine.store.rows import NODE_COLUMNS, NODE_KEPT, NODE_PROGRESS, NODE_STATE, Node, task_ids
+from stdworker.engine.store.rows import NODE_COLUMNS, NODE_STABLE, NODE_STATE, NODE_VOLATILE, Node, task_ids
 from stdworker.engine.store.sql import insert, selected, update
 from stdworker.model.json_text import dumps
 from stdworker.model.resource import Ref
 
-_PROGRESS = ("id", *NODE_PROGRESS, "status")
-_STATE = (*_PROGRESS, *NODE_KEPT)
+_VOLATILE = ("id", *NODE_VOLATILE, "status")
+_STATE = (*_VOLATILE, *NODE_STABLE)
 DOCUMENTS = ("status", "labels", "spec", "composed_spec", "flowed", "spec_gen", "spec_by", "spec_at")
 _DOCUMENTS = ("id", "kind_version", "provider_config", *DOCUMENTS[1:])
 
@@ -35,7 +35,7 @@ _HOLD = (
     ") AS held"
 )
 _INSERT = insert("resources", NODE_COLUMNS)
-_SAVE_PROGRESS = update("resources", _PROGRESS, kept=("status",))
+_SAVE_VOLATILE = update("resources", _VOLATILE, kept=("status",))
 _SAVE_STATE = update("resources", _STATE, kept=("status",))
 _SAVE_RESYNC = update("resources", ("id", "resync_at"))
 _SAVE_DOCUMENTS = update("resources", _DOCUMENTS)
@@ -48,10 +48,10 @@ _UNBLOCKED = (
     " WHERE e.dependency_id = n.id AND d.deletion_requested_at IS NOT NULL)"
 )
 
-_progress_values = attrgetter(*_PROGRESS)
+_volatile_values = attrgetter(*_VOLATILE)
 _state_values = attrgetter(*_STATE)
-_kept_values = attrgetter(*NODE_KEPT)
-_KEPT_FIRST, _KEPT_END = len(NODE_STATE) - len(NODE_KEPT), len(NODE_STATE)
+_stable_values = attrgetter(*NODE_STABLE)
+_STABLE_FIRST, _STABLE_END = len(NODE_STATE) - len(NODE_STABLE), len(NODE_STATE)
 _document_values = attrgetter(*_DOCUMENTS)
 _all_values = attrgetter(*NODE_COLUMNS)
 _name = attrgetter("kind", "name")
@@ -100,18 +100,18 @@ def add(db: Connection, nodes: Sequence[Node]) -> None:
 
 def save_state(db: Connection, nodes: Sequence[Node]) -> None:
     """Save what is no document; a status of None leaves the stored one alone."""
-    moved, others = [], []
+    volatile, whole = [], []
     for node in nodes:
-        kept = _kept_values(node)
-        if kept == node.kept:
-            moved.append(_progress_values(node))
+        stable = _stable_values(node)
+        if stable == node.stable:
+            volatile.append(_volatile_values(node))
         else:
-            others.append(_state_values(node))
-            node.kept = kept
-    if moved:
-        db.write(_SAVE_PROGRESS, moved)
-    if others:
-        db.write(_SAVE_STATE, others)
+            whole.append(_state_values(node))
+            node.stable = stable
+    if volatile:
+        db.write(_SAVE_VOLATILE, volatile)
+    if whole:
+        db.write(_SAVE_STATE, whole)
 
 
 def save_documents(db: Connection, nodes: Sequence[Node]) -> None:
@@ -230,5 +230,5 @@ def labels_text(labels: dict[str, str]) -> str:
 def _node(row: Row, *, whole: bool) -> Node:
     node = Node(*row)
     node.whole = whole
-    node.kept = tuple(row[_KEPT_FIRST:_KEPT_END])
+    node.stable = tuple(row[_STABLE_FIRST:_STABLE_END])
     return node

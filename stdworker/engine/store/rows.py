@@ -21,8 +21,9 @@ ROWS_PER_RESOURCE = 4
 class Node:
     """One resource.
 
-    The members up to `created_at` never change, those up to `conditions` are its state, first what most successes
-    change of it, the others its documents, which are there only when it was loaded `whole`.
+    The members up to `created_at` never change, those up to `conditions` are its state, the others its documents,
+    which are there only when it was loaded `whole`. Of the state most successes change only what comes before
+    `generation`.
     """
 
     id: int
@@ -71,8 +72,8 @@ class Node:
     spec_by: str = ""
     spec_at: int = 0
     whole: bool = False
-    kept: tuple[Any, ...] = ()
-    """What the store holds of the state but for what most successes change: `NODE_KEPT`."""
+    stable: tuple[Any, ...] = ()
+    """What the store holds of `NODE_STABLE`; nothing is known of a resource that is new."""
 
     @property
     def ref(self) -> Ref:
@@ -258,10 +259,10 @@ class RevisionRow:
     written_at: int
 
 
-NODE_COLUMNS = tuple(field.name for field in fields(Node) if field.name not in ("whole", "kept"))
+NODE_COLUMNS = tuple(field.name for field in fields(Node) if field.name not in ("whole", "stable"))
 NODE_STATE = NODE_COLUMNS[: NODE_COLUMNS.index("status")]
-NODE_PROGRESS = NODE_STATE[NODE_STATE.index("worked_gen") : NODE_STATE.index("generation")]
-NODE_KEPT = NODE_STATE[NODE_STATE.index("generation") :]
+NODE_VOLATILE = NODE_STATE[NODE_STATE.index("worked_gen") : NODE_STATE.index("generation")]
+NODE_STABLE = NODE_STATE[NODE_STATE.index("generation") :]
 TASK_COLUMNS = tuple(field.name for field in fields(TaskRow))
 OPERATION_COLUMNS = tuple(field.name for field in fields(OperationRow))
 BINDING_COLUMNS = tuple(field.name for field in fields(BindingRow))
