@@ -11,6 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 
 CLOSE_SECONDS = 5.0
+REMOVE_SECONDS = 0.1  # a number is not given to another process so soon
 
 _OUTLIVED = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 _PROGRAM = Path(__file__).with_name("guardian_program.py")
@@ -26,6 +27,8 @@ class Guardian:
     def __init__(self, mark: str) -> None:
         self._mark = mark
         self._groups: set[int] = set()
+        self._removed: list[int] = []  # not told yet
+        self._telling: asyncio.TimerHandle | None = None
         self._process: subprocess.Popen[bytes] | None = None
 
     @property
@@ -42,20 +45,23 @@ class Guardian:
         self._tell(b"+%d\n" % group)
 
     def remove(self, group: int) -> None:
-        """If it was killed and can't be started again now, the next `add` tries to."""
+        """It is told with the next that is added, or soon: each word wakes it, and a program may last a millisecond.
+
+        If it was killed and can't be started again then, the next `add` tries to.
+        """
         self._groups.discard(group)
-        if self._process is not None:
-            with suppress(OSError):
-                self._tell(b"-%d\n" % group)
+        self._removed.append(group)
+        if self._telling is None:
+            self._telling = asyncio.get_running_loop().call_later(REMOVE_SECONDS, self._tell_removed)
 
     async def close(self) -> None:
         """End the guardian; when groups are still on its list, it kills them and all that has the mark."""
+        removed = self._take_removed()
         process, self._process = self._process, None
         if process is None:
             return
         assert process.stdin is not None
-        if not self._groups:
-            _write(process, b"=\n")
+        _write(process, removed if self._groups else b"=\n")
         process.stdin.close()
         try:
             await asyncio.to_thread(process.wait, CLOSE_SECONDS)
@@ -64,8 +70,21 @@ class Guardian:
             process.wait()
 
     def _tell(self, line: bytes) -> None:
-        if self._process is None or not _write(self._process, line):
+        if self._process is None or not _write(self._process, self._take_removed() + line):
             self._replace()
+
+    def _tell_removed(self) -> None:
+        self._telling = None
+        if self._process is not None:
+            with suppress(OSError):
+                self._tell(b"")
+
+    def _take_removed(self) -> bytes:
+        if self._telling is not None:
+            self._telling.cancel()
+            self._telling = None
+        removed, self._removed = self._removed, []
+        return b"".join(b"-%d\n" % group for group in removed)
 
     def _replace(self) -> None:
         if self._process is not None:

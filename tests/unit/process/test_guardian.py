@@ -71,6 +71,48 @@ async def test_a_group_that_was_removed_is_left_alone(group):
     assert group.poll() is None
 
 
+KEEPS_RUNNING = """
+import asyncio, sys
+from stdworker.process.guardian import REMOVE_SECONDS, Guardian
+async def main():
+    guardian = Guardian("TEST_MARK=none-")
+    for pid in map(int, sys.argv[1:]):
+        guardian.add(pid)
+    guardian.remove(int(sys.argv[1]))
+    await asyncio.sleep(REMOVE_SECONDS * 3)
+    print("up", flush=True)
+    await asyncio.sleep(1000)
+asyncio.run(main())
+"""
+
+
+def test_a_group_that_was_removed_is_left_alone_also_when_its_host_is_killed(group):
+    other = subprocess.Popen(["sleep", "1000"], start_new_session=True)
+    command = [sys.executable, "-c", KEEPS_RUNNING, str(group.pid), str(other.pid)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as host:
+        assert host.stdout is not None
+        assert host.stdout.readline() == b"up\n"
+        host.kill()
+
+    assert other.wait(PATIENCE_SECONDS) == -signal.SIGTERM
+    assert group.poll() is None
+
+
+@pytest.mark.anyio
+async def test_what_is_removed_is_told_with_what_is_added(monkeypatch):
+    told = []
+    monkeypatch.setattr("stdworker.process.guardian._write", lambda process, line: bool(told.append(line)) or True)
+    guardian = Guardian("TEST_MARK=none-")
+    for group in range(999_999_000, 999_999_003):
+        guardian.add(group)
+        guardian.remove(group)
+    await guardian.close()
+
+    _, *lines, last = told  # the first is all that it knows when it starts
+    assert lines == [b"-999999000\n+999999001\n", b"-999999001\n+999999002\n"]
+    assert last == b"=\n"
+
+
 @pytest.mark.anyio
 async def test_a_guardian_that_was_killed_is_replaced_by_one_that_knows_all(group):
     guardian = Guardian("TEST_MARK=none-")
