@@ -50,6 +50,8 @@ class Guardian:
         If it was killed and can't be started again then, the next `add` tries to.
         """
         self._groups.discard(group)
+        if self._process is None:
+            return
         self._removed.append(group)
         if self._telling is None:
             self._telling = asyncio.get_running_loop().call_later(REMOVE_SECONDS, self._tell_removed)

@@ -1,5 +1,6 @@
 """When a worker is killed, what it started is gone within seconds."""
 
+import asyncio
 import os
 import select
 import signal
@@ -8,7 +9,7 @@ import sys
 
 import pytest
 
-from stdworker.process.guardian import Guardian
+from stdworker.process.guardian import REMOVE_SECONDS, Guardian
 
 PATIENCE_SECONDS = 30
 HOST = """
@@ -96,6 +97,18 @@ def test_a_group_that_was_removed_is_left_alone_also_when_its_host_is_killed(gro
 
     assert other.wait(PATIENCE_SECONDS) == -signal.SIGTERM
     assert group.poll() is None
+
+
+@pytest.mark.anyio
+async def test_what_was_removed_before_there_was_a_guardian_takes_nothing_off_its_list(group):
+    guardian = Guardian("TEST_MARK=none-")
+    guardian.remove(group.pid)
+    guardian.add(group.pid)
+    await asyncio.sleep(REMOVE_SECONDS * 3)
+
+    await guardian.close()
+
+    assert group.wait(PATIENCE_SECONDS) == -signal.SIGTERM
 
 
 @pytest.mark.anyio
