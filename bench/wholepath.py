@@ -13,7 +13,7 @@ from stdworker.testing.postgres import PostgresServer
 
 NAME = "wholepath"
 BUDGET = (
-    "in-process no-op ≥ 15,000/s; persistent python or node program ≥ 10,000/s, both with 400 in flight; "
+    f"in-process no-op ≥ 15,000/s; persistent python or node program ≥ 10,000/s, both with {IN_FLIGHT} in flight; "
     "one apply → Ready p50 ≤ 10 ms, p99 ≤ 30 ms; bulk apply ≥ 15,000/s"
 )
 

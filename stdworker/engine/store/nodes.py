@@ -51,7 +51,7 @@ _UNBLOCKED = (
 _volatile_values = attrgetter(*_VOLATILE)
 _state_values = attrgetter(*_STATE)
 _stable_values = attrgetter(*NODE_STABLE)
-_STABLE_FIRST, _STABLE_END = len(NODE_STATE) - len(NODE_STABLE), len(NODE_STATE)
+_STABLE = slice(NODE_COLUMNS.index(NODE_STABLE[0]), len(NODE_STATE))
 _document_values = attrgetter(*_DOCUMENTS)
 _all_values = attrgetter(*NODE_COLUMNS)
 _name = attrgetter("kind", "name")
@@ -230,5 +230,5 @@ def labels_text(labels: dict[str, str]) -> str:
 def _node(row: Row, *, whole: bool) -> Node:
     node = Node(*row)
     node.whole = whole
-    node.stable = tuple(row[_STABLE_FIRST:_STABLE_END])
+    node.stable = tuple(row[_STABLE])
     return node

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import re
 
-from stdworker.engine.store.sql import Write, spell, typed
+from stdworker.engine.store.sql import Write, changes, spell, typed
 
 _TYPES = {"int": "bigint", "bool": "boolean", "real": "double precision", "text": "text"}
 _PARAMETER = re.compile(r":(\w+)\b")
@@ -47,9 +47,6 @@ def written(write: Write) -> str:
     if not write.key:
         names = ", ".join(write.columns)
         return f"INSERT INTO {write.table} ({names}) SELECT {names} FROM {rows} {write.conflict}"
-    changes = ", ".join(
-        f"{name} = coalesce(r.{name}, t.{name})" if name in write.kept else f"{name} = r.{name}"
-        for name in write.columns
-        if name != write.key
-    )
-    return f"UPDATE {write.table} AS t SET {changes} FROM {rows} WHERE t.{write.key} = r.{write.key}"
+    given = {name: f"r.{name}" for name in write.columns}
+    table, key = write.table, write.key
+    return f"UPDATE {table} SET {changes(write, given)} FROM {rows} WHERE {table}.{key} = {given[key]}"

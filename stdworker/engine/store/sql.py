@@ -13,7 +13,7 @@ A statement is written once, with `:name` parameters and these words, which each
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -21,7 +21,7 @@ import orjson
 
 from stdworker.engine.store import schema
 
-_WORD = re.compile(r"\b(PACKED|ROWS|IDS|NAMES|LOCK_SKIP|LOCK_NOW|LOCK)\(([^()]*)\)")
+_WORD = re.compile(r"\b(ROWS|IDS|NAMES|PACKED|LOCK_SKIP|LOCK_NOW|LOCK)\(([^()]*)\)")
 _TYPES = {"BIGINT": "int", "INTEGER": "int", "SMALLINT": "int", "BOOLEAN": "bool", "FLOAT": "real", "TEXT": "text"}
 
 
@@ -44,8 +44,8 @@ def spell(statement: str, spelling: Spelling) -> str:
     words: dict[str, Callable[[str], str]] = {
         "ROWS": lambda text: spelling.rows([_column(part) for part in text.split(",")]),
         "IDS": spelling.ids,
-        "PACKED": spelling.packed,
         "NAMES": spelling.names,
+        "PACKED": spelling.packed,
         "LOCK": spelling.lock,
         "LOCK_SKIP": lambda alias: spelling.lock(alias, "SKIP LOCKED"),
         "LOCK_NOW": lambda alias: spelling.lock(alias, "NOWAIT"),
@@ -93,6 +93,15 @@ def update(table: str, columns: Iterable[str], *, kept: tuple[str, ...] = ()) ->
     """Set columns of rows found by the first one."""
     names = tuple(columns)
     return Write(table, names, key=names[0], kept=kept)
+
+
+def changes(write: Write, given: Mapping[str, str]) -> str:
+    """The inside of a SET for a write with a key; `given` says where each column's value is."""
+    return ", ".join(
+        f"{name} = coalesce({value}, {write.table}.{name})" if name in write.kept else f"{name} = {value}"
+        for name, value in given.items()
+        if name != write.key
+    )
 
 
 def selected(alias: str, columns: Iterable[str]) -> str:

@@ -15,7 +15,7 @@ import sqlalchemy
 
 from stdworker.engine.store import migrate, sqlite_failures
 from stdworker.engine.store.contract import Row
-from stdworker.engine.store.sql import Write, bound, spell
+from stdworker.engine.store.sql import Write, bound, changes, spell
 from stdworker.errors import StoreError
 from stdworker.model.kind import Phase, Stage
 
@@ -64,19 +64,11 @@ def _write_sql(write: Write, count: int) -> str:
     values = ", ".join([f"({', '.join('?' * len(write.columns))})"] * count)
     if not write.key:
         return f"INSERT INTO {write.table} ({', '.join(write.columns)}) VALUES {values} {write.conflict}"
-    if count == 1:
-        places = {name: f"?{i}" for i, name in enumerate(write.columns, 1)}
-        return f"UPDATE {write.table} SET {_changes(write, places)} WHERE {write.key} = {places[write.key]}"
-    places = {name: f"v.column{i}" for i, name in enumerate(write.columns, 1)}
-    changes, key = _changes(write, places), places[write.key]
-    return f"UPDATE {write.table} SET {changes} FROM (VALUES {values}) AS v WHERE {write.key} = {key}"
-
-
-def _changes(write: Write, places: dict[str, str]) -> str:
-    return ", ".join(
-        f"{name} = coalesce({place}, {name})" if name in write.kept else f"{name} = {place}"
-        for name, place in places.items()
-        if name != write.key
+    place = "?{}" if count == 1 else "v.column{}"
+    given = {name: place.format(i) for i, name in enumerate(write.columns, 1)}
+    many = "" if count == 1 else f" FROM (VALUES {values}) AS v"
+    return (
+        f"UPDATE {write.table} SET {changes(write, given)}{many} WHERE {write.table}.{write.key} = {given[write.key]}"
     )
 
 

@@ -1,3 +1,4 @@
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -9,25 +10,29 @@ completes = sizes.map(lambda size: pb.StageComplete(lease_token="t", claim_epoch
 tasks = sizes.map(lambda size: pb.StageTask(lease_token="t", claim_epoch=3, provider_config=b"x" * size))
 
 
-@given(completes)
-def test_a_single_result_reads_as_protobuf_wrote_it(complete):
-    frame = pb.WorkStreamClientMsg.FromString(complete_frame(complete.SerializeToString()))
-    assert frame == pb.WorkStreamClientMsg(complete=complete)
+@pytest.mark.parametrize(
+    ("messages", "made", "expected"),
+    [
+        (completes, complete_frame, lambda message: pb.WorkStreamClientMsg(complete=message)),
+        (tasks, task_frame, lambda message: pb.WorkStreamServerMsg(task=message)),
+    ],
+)
+@given(data=st.data())
+def test_a_single_message_reads_as_protobuf_wrote_it(messages, made, expected, data):
+    message = data.draw(messages)
+    frame = expected(message)
+    assert type(frame).FromString(made(message.SerializeToString())) == frame
 
 
-@given(st.lists(completes, max_size=5))
-def test_a_batch_reads_as_protobuf_wrote_it(batch):
-    frame = pb.WorkStreamClientMsg.FromString(completes_frame(c.SerializeToString() for c in batch))
-    assert frame == pb.WorkStreamClientMsg(completes=pb.CompleteBatch(completes=batch))
-
-
-@given(tasks)
-def test_a_single_task_reads_as_protobuf_wrote_it(task):
-    frame = pb.WorkStreamServerMsg.FromString(task_frame(task.SerializeToString()))
-    assert frame == pb.WorkStreamServerMsg(task=task)
-
-
-@given(st.lists(tasks, max_size=5))
-def test_a_batch_of_tasks_reads_as_protobuf_wrote_it(batch):
-    frame = pb.WorkStreamServerMsg.FromString(tasks_frame(task.SerializeToString() for task in batch))
-    assert frame == pb.WorkStreamServerMsg(tasks=pb.TaskBatch(tasks=batch))
+@pytest.mark.parametrize(
+    ("messages", "made", "expected"),
+    [
+        (completes, completes_frame, lambda b: pb.WorkStreamClientMsg(completes=pb.CompleteBatch(completes=b))),
+        (tasks, tasks_frame, lambda b: pb.WorkStreamServerMsg(tasks=pb.TaskBatch(tasks=b))),
+    ],
+)
+@given(data=st.data())
+def test_a_batch_reads_as_protobuf_wrote_it(messages, made, expected, data):
+    batch = data.draw(st.lists(messages, max_size=5))
+    frame = expected(batch)
+    assert type(frame).FromString(made(message.SerializeToString() for message in batch)) == frame
